@@ -1,0 +1,148 @@
+"""Settings: frozen dataclasses whose fields say what they mean and where their default comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from longtail.errors import ConfigError
+
+Settings = TypeVar("Settings")
+
+
+def setting(default: Any, meaning: str, source: str = "") -> Any:  # noqa: ANN401 - stands where any default may
+    """A dataclass field that `longtail methods` can explain.
+
+    >>> @dataclass(frozen=True)
+    ... class Config:
+    ...     beam: int = setting(10, "clusters opened per document", "PECOS")
+    >>> build(Config, {"beam": "20"}).beam
+    20
+    """
+    about = {"meaning": meaning, "source": source}
+    if dataclasses.is_dataclass(default):
+        return field(default_factory=lambda: default, metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One line of `longtail methods METHOD`."""
+
+    name: str
+    default: Any
+    meaning: str
+    source: str
+
+
+def explain(defaults: Any) -> list[Explained]:  # noqa: ANN401 - an instance of any settings class
+    """Every field of a settings object, nested ones with dots."""
+    lines: list[Explained] = []
+    for item in dataclasses.fields(defaults):
+        value, about = getattr(defaults, item.name), item.metadata
+        if dataclasses.is_dataclass(value):
+            lines += [dataclasses.replace(line, name=f"{item.name}.{line.name}") for line in explain(value)]
+        else:
+            lines.append(Explained(item.name, value, about.get("meaning", ""), about.get("source", "")))
+    return lines
+
+
+def build(kind: type[Settings], values: dict[str, Any]) -> Settings:
+    """The defaults of `kind` with `values` in place; dotted keys reach nested settings, unknown keys are errors."""
+    return _replaced(kind(), _nested(values), prefix="")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+def parse_assignment(text: str) -> tuple[str, str]:
+    """`field=value` from the command line."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError(f"--set {text}: write it as field=value")
+    return name.strip(), value.strip()
+
+
+def _nested(values: dict[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        head, dot, rest = name.partition(".")
+        if dot:
+            tree.setdefault(head, {})[rest] = value
+        elif isinstance(value, dict) and isinstance(tree.get(head), dict):
+            tree[head] |= value
+        else:
+            tree[head] = value
+    return tree
+
+
+def _replaced(defaults: Any, values: dict[str, Any], prefix: str) -> Any:  # noqa: ANN401
+    hints = typing.get_type_hints(type(defaults))
+    names = [item.name for item in dataclasses.fields(defaults)]
+    changed = {}
+    for name, value in values.items():
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {prefix}{close[0]}?" if close else f"there are: {', '.join(names)}"
+            raise ConfigError(f"there is no setting {prefix}{name}; {hint}")
+        current = getattr(defaults, name)
+        if dataclasses.is_dataclass(current):
+            if not isinstance(value, dict):
+                raise ConfigError(f"{prefix}{name} is a group of settings; write {prefix}{name}.field=value")
+            changed[name] = _replaced(current, _nested(value), f"{prefix}{name}.")
+        else:
+            changed[name] = _converted(value, hints[name], f"{prefix}{name}")
+    return dataclasses.replace(defaults, **changed)
+
+
+def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        kind = next(inner for inner in typing.get_args(kind) if inner is not type(None))
+    if typing.get_origin(kind) is typing.Literal:
+        if value in typing.get_args(kind):
+            return value
+        raise ConfigError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, typing.get_args(kind)))}")
+    try:
+        return _CONVERT[kind](value)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ConfigError(f"{name} = {value!r}: expected {getattr(kind, '__name__', kind)}") from None
+
+
+def _whole(value: Any) -> int:  # noqa: ANN401
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError
+    return int(value)
+
+
+def _number(value: Any) -> float:  # noqa: ANN401
+    if isinstance(value, bool):
+        raise ValueError
+    return float(value)
+
+
+def _truth(value: Any) -> bool:  # noqa: ANN401
+    return value if isinstance(value, bool) else {"true": True, "yes": True, "false": False, "no": False}[value.lower()]
+
+
+def _string(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+_CONVERT = {int: _whole, float: _number, bool: _truth, str: _string}

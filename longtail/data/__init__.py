@@ -1,0 +1,1 @@
+"""Files to Corpus to batches."""

@@ -1,0 +1,1 @@
+"""Text to numbers, before any learning."""

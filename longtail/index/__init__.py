@@ -1,0 +1,1 @@
+"""Which labels are worth scoring."""

@@ -1,0 +1,24 @@
+"""The methods, by the name people type."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from types import ModuleType
+
+from longtail.errors import ConfigError
+
+# Modules are imported when asked for: `longtail methods` and `--help` must not wait for torch.
+METHODS = {
+    "centroid": "longtail.methods.centroid",
+    "linear": "longtail.methods.linear",
+}
+
+
+def method(name: str) -> ModuleType:
+    """The module of a method: Config, fit, need and the model's class."""
+    if name not in METHODS:
+        close = difflib.get_close_matches(name, METHODS, 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(METHODS)}"
+        raise ConfigError(f"no method is called {name!r}; {hint}")
+    return import_module(METHODS[name])

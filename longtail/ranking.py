@@ -1,0 +1,68 @@
+"""The answer: the best labels of each document, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import PAD
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Top labels and their scores, (documents, k) each, PAD with score 0 where a row is shorter.
+
+    Rows fall in score; equal scores stand in label order, the smaller index first.  That is the one tie
+    rule of the project: whoever makes a Ranking keeps it, and metrics only read the order.
+    """
+
+    labels: np.ndarray  # (documents, k) int32
+    scores: np.ndarray  # (documents, k) float32
+
+    @classmethod
+    def of_scores(cls, scores: sp.csr_array, k: int) -> Ranking:
+        """The k best stored entries of every row of a sparse score matrix."""
+        rows = [top_of_row(scores.indices[a:b], scores.data[a:b], k) for a, b in zip(scores.indptr, scores.indptr[1:])]
+        return cls.of_rows(rows, k)
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[np.ndarray, np.ndarray]], k: int) -> Ranking:
+        """From (labels, scores) a document, each already in order."""
+        rows = list(rows)
+        labels, scores = np.full((len(rows), k), PAD, np.int32), np.zeros((len(rows), k), np.float32)
+        for at, (row_labels, row_scores) in enumerate(rows):
+            labels[at, : len(row_labels)] = row_labels
+            scores[at, : len(row_labels)] = row_scores
+        return cls(labels, scores)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Ranking]) -> Ranking:
+        """The Rankings of consecutive batches as one."""
+        parts = list(parts)
+        return cls(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def k(self) -> int:
+        """How many labels a row can hold."""
+        return self.labels.shape[1]
+
+    def top(self, k: int) -> Ranking:
+        """The first k columns."""
+        return Ranking(self.labels[:, :k], self.scores[:, :k])
+
+    def above(self, threshold: float) -> Ranking:
+        """Labels that score less become PAD."""
+        keep = self.scores >= threshold
+        return Ranking(np.where(keep, self.labels, PAD), np.where(keep, self.scores, 0))
+
+
+def top_of_row(labels: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k best of one row, in the project's order."""
+    order = np.lexsort((labels, -scores))[:k]
+    return labels[order], scores[order]
