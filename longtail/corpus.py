@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, overload
@@ -154,6 +155,36 @@ class Corpus:
     ids: Texts | None = None
     filtered: sp.csr_array | None = None
     official_valid: Corpus | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, texts: Iterable[str], label_lists: Iterable[Iterable[str]], name: str = "corpus") -> Corpus:
+        """A corpus from what is at hand: texts, and for each the names of its labels.
+
+        >>> corpus = Corpus.of(["red fox", "blue whale"], [["mammal", "red"], ["mammal"]])
+        >>> [label.name for label in corpus.label_set], corpus.labels.toarray().astype(int).tolist()
+        (['mammal', 'red'], [[1, 1], [1, 0]])
+        """
+        rows = [sorted(set(names)) for names in label_lists]
+        known = sorted(set().union(*rows))
+        index = {label: at for at, label in enumerate(known)}
+        indptr = np.cumsum([0, *map(len, rows)])
+        indices = np.array([index[label] for row in rows for label in row], np.int32)
+        labels = sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(known)))
+        return cls(Documents.of(texts), labels, LabelSet.of(known), name).fingerprinted()
+
+    def fingerprinted(self) -> Corpus:
+        """With a fingerprint of its content, so that a run can tell this corpus from another."""
+        content = [self.labels.indices, self.labels.indptr, self.label_set.ids.packed().data]
+        if self.documents.texts is not None:
+            packed = self.documents.texts.packed()
+            content += [packed.data, packed.stops]
+        if self.documents.features is not None:
+            features = self.documents.features
+            content += [features.data, features.indices, features.indptr]
+        digest = hashlib.sha256()
+        for array in content:
+            digest.update(np.ascontiguousarray(array))
+        return replace(self, fingerprint=digest.hexdigest()[:16])
 
     def __post_init__(self) -> None:
         if self.labels.shape != (len(self.documents), len(self.label_set)):

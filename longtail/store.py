@@ -138,16 +138,25 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 
 def write(directory: Path, value: Any) -> None:  # noqa: ANN401 - any storable value
     """Put the files of `value` into an existing directory (see `whole_directory`)."""
-    arrays: dict[str, np.ndarray] = {}
-    plain = _take_apart(value, "", arrays, directory)
-    write_json(directory / "value.json", plain)
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, directory / "arrays.safetensors")
+    write_json(directory / "value.json", write_parts(directory, value, "arrays.safetensors"))
 
 
 def read(directory: Path, kind: type[Value]) -> Value:
     """The value written there; `kind` says what it is.  Arrays are mapped from disk, not read."""
-    arrays = mapped_arrays(directory / "arrays.safetensors")
-    return _put_together(kind, read_json(directory / "value.json"), "", arrays, directory)
+    return read_parts(directory, kind, read_json(directory / "value.json"), "arrays.safetensors")
+
+
+def write_parts(directory: Path, value: Any, arrays_file: str) -> Any:  # noqa: ANN401
+    """Write the arrays and string lists of `value`; returns the rest, which JSON can hold."""
+    arrays: dict[str, np.ndarray] = {}
+    plain = _take_apart(value, "", arrays, directory)
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, directory / arrays_file)
+    return plain
+
+
+def read_parts(directory: Path, kind: type[Value], plain: Any, arrays_file: str) -> Value:  # noqa: ANN401
+    """The other way of `write_parts`."""
+    return _put_together(kind, plain, "", mapped_arrays(directory / arrays_file), directory)
 
 
 def _take_apart(value: Any, path: str, arrays: dict[str, np.ndarray], directory: Path) -> Any:  # noqa: ANN401

@@ -46,6 +46,7 @@ class Run:
 
     def __init__(self, directory: Path, log: IO[str], say: Callable[[str], None]):
         self.directory, self._log, self.say = directory, log, say
+        self.validation: dict[str, float] = {}  # what the method measured on held-out documents, for model.json
 
     def stage(self, name: str, build: Callable[..., Result], *inputs: Any) -> Result:  # noqa: ANN401 - whatever build takes
         """`build(*inputs)`, computed once in this directory.
