@@ -1,0 +1,263 @@
+"""A trained model with its labels' names: what `fit` returns, `save` writes and `open` reads.
+
+A saved model is a directory anyone can open
+
+    model/
+    ├── model.json           method, config, versions, corpus, validation metrics, the model's plain fields
+    ├── weights.safetensors  every array, mapped when the model is opened
+    ├── *.json               vocabularies
+    ├── labels.jsonl         {"id", "name", "text"} of label i on line i
+    ├── members/N/           an ensemble's members, each a model directory
+    └── manifest.json        sha256 of every file, written last
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import tempfile
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from longtail import config as settings_of
+from longtail import store
+from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
+from longtail.ensemble import average
+from longtail.errors import ConfigError, CorpusError, ModelError
+from longtail.methods import METHODS, method
+from longtail.ranking import Ranking
+from longtail.train.run import open_run, versions
+
+FORMAT = 1  # of model directories; a model of a later version is refused, never misread
+ENSEMBLE = "ensemble"
+
+
+class Suggestion(NamedTuple):
+    """One label suggested for a text."""
+
+    index: int
+    id: str
+    name: str
+    score: float
+
+
+class Ranks(Protocol):
+    """What every method's model can do."""
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a model is and where it comes from."""
+
+    method: str
+    config: dict[str, Any]
+    corpus: dict[str, Any]  # name, fingerprint, documents, labels
+    validation: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=versions)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Texts in, label names and scores out."""
+
+    model: Ranks
+    labels: Sequence[Label]
+    counts: np.ndarray  # (labels,) training documents of each label: propensities and deciles come from it
+    about: About
+
+    def rank(self, documents: Documents, k: int = 5) -> Ranking:
+        """The k best labels of each document, as arrays."""
+        if k < 1:
+            raise ConfigError(f"k = {k}: ask for at least one label")
+        return self.model.rank(documents, k)
+
+    def predict(self, texts: Iterable[str], k: int = 5, threshold: float = 0.0) -> list[list[Suggestion]]:
+        """The k best labels of each text that score at least `threshold`, best first."""
+        if isinstance(texts, str):
+            raise CorpusError("predict takes a list of texts; put your one text in a list: predict([text])")
+        return self.suggestions(self.rank(Documents.of(texts), k), threshold)
+
+    def suggestions(self, ranking: Ranking, threshold: float = 0.0) -> list[list[Suggestion]]:
+        """A Ranking with names instead of indices."""
+        rows = zip(ranking.labels.tolist(), ranking.scores.tolist())
+        return [
+            [self._suggestion(at, score) for at, score in zip(*row) if at != PAD and score >= threshold] for row in rows
+        ]
+
+    def _suggestion(self, at: int, score: float) -> Suggestion:
+        label = self.labels[at]
+        return Suggestion(at, label.id, label.name, score)
+
+    def save(self, directory: str | Path) -> None:
+        """Write the model directory, whole or not at all; an earlier model there is replaced."""
+        with store.whole_directory(Path(directory)) as building:
+            self._write(building)
+
+    def _write(self, directory: Path) -> None:
+        if isinstance(self.model, Ensemble):
+            for at, member in enumerate(self.model.members):
+                member._write(directory / "members" / str(at))
+            plain = {"weights": list(self.model.weights)}
+        else:
+            directory.mkdir(parents=True, exist_ok=True)
+            plain = store.write_parts(directory, self.model, "weights.safetensors")
+        np.save(directory / "label_counts.npy", self.counts)
+        write_labels(directory / "labels.jsonl", self.labels)
+        about = dataclasses.asdict(self.about)
+        identity = {"format": FORMAT, "label_ids": label_digest(self.labels)}
+        store.write_json(directory / "model.json", identity | about | {"state": plain})
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A weighted mean of Rankings; labels a member does not mention count as 0."""
+
+    members: tuple[Predictor, ...]
+    weights: tuple[float, ...]
+
+    # Members are asked deeper than the answer: a label just below one member's k may lead in the mean.
+    POOL: typing.ClassVar[int] = 100
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k labels with the best mean score."""
+        rankings = [member.rank(documents, max(k, self.POOL)) for member in self.members]
+        return average(rankings, self.weights, k)
+
+
+def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:
+    """An ensemble that predicts, saves and evaluates like any other model."""
+    if not members:
+        raise ConfigError("an ensemble needs at least one model")
+    weights = [1.0] * len(members) if weights is None else list(weights)
+    if len(weights) != len(members) or min(weights) < 0 or sum(weights) <= 0:
+        raise ConfigError(f"{len(members)} models need as many weights, none negative and not all zero; got {weights}")
+    first = members[0]
+    for at, member in enumerate(members[1:], 2):
+        if label_digest(member.labels) != label_digest(first.labels):
+            raise ModelError(f"model {at} has other labels than model 1; an ensemble's members share one label set")
+    about = About(ENSEMBLE, {"members": [member.about.method for member in members]}, first.about.corpus)
+    share = tuple(weight / sum(weights) for weight in weights)
+    return Predictor(Ensemble(tuple(members), share), first.labels, first.counts, about)
+
+
+# -- training -----------------------------------------------------------------------------------------------------
+
+
+def fit(
+    name: str,
+    corpus: Corpus,
+    run: str | Path | None = None,
+    *,
+    say: Callable[[str], None] = lambda line: None,
+    **settings: Any,  # noqa: ANN401 - the method's own Config checks them
+) -> Predictor:
+    """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
+    if corpus.role == "test":
+        raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
+    if len(corpus) == 0 or corpus.n_labels == 0:
+        raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
+    chosen = method(name)
+    config = settings_of.build(chosen.Config, settings)
+    with _place(run) as directory, open_run(Path(directory), name, dataclasses.asdict(config), corpus, say) as started:
+        finished = Path(directory) / "model"
+        if store.finished(finished):
+            say(f"{finished} is already there")
+            return open_model(finished)
+        started.announce(corpus, chosen.need(corpus, config))
+        model = chosen.fit(corpus, config, started)
+        about = About(name, dataclasses.asdict(config), _described(corpus), started.validation)
+        trained = Predictor(model, corpus.label_set, np.bincount(corpus.labels.indices, minlength=corpus.n_labels), about)
+        trained.save(finished)
+        # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
+        # an open mapping does, so the model is read back either way.
+        return open_model(finished)
+
+
+def _place(run: str | Path | None) -> AbstractContextManager[str]:
+    return tempfile.TemporaryDirectory(prefix="longtail-") if run is None else nullcontext(str(run))
+
+
+def _described(corpus: Corpus) -> dict[str, Any]:
+    about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
+    return about | {"documents": len(corpus), "labels": corpus.n_labels}
+
+
+# -- opening ------------------------------------------------------------------------------------------------------
+
+
+def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
+    """A saved model, its weights mapped from disk.  `verify` checks every file against the manifest."""
+    directory = Path(directory)
+    if verify:
+        store.verify(directory)
+    return _read(directory)
+
+
+def _read(directory: Path) -> Predictor:
+    about = store.read_json(directory / "model.json")
+    if about.get("format") != FORMAT:
+        raise ModelError(
+            f"{directory}: written in model format {about.get('format')}, and this version reads {FORMAT}; "
+            "open it with the version of longtail named in its model.json"
+        )
+    model = _read_ensemble(directory, about) if about["method"] == ENSEMBLE else _read_method(directory, about)
+    known = {item.name: about[item.name] for item in dataclasses.fields(About)}
+    counts = np.load(directory / "label_counts.npy", mmap_mode="r", allow_pickle=False)
+    return Predictor(model, LabelFile(directory / "labels.jsonl"), counts, About(**known))
+
+
+def _read_method(directory: Path, about: dict[str, Any]) -> Ranks:
+    if about["method"] not in METHODS:
+        raise ModelError(f"{directory}: made by method {about['method']!r}, which this version does not have")
+    kind = typing.get_type_hints(method(about["method"]).fit)["return"]
+    return store.read_parts(directory, kind, about["state"], "weights.safetensors")
+
+
+def _read_ensemble(directory: Path, about: dict[str, Any]) -> Ensemble:
+    weights = about["state"]["weights"]
+    return Ensemble(tuple(_read(directory / "members" / str(at)) for at in range(len(weights))), tuple(weights))
+
+
+# -- labels -------------------------------------------------------------------------------------------------------
+
+
+class LabelFile(Sequence[Label]):
+    """`labels.jsonl`, mapped: a line is parsed when its label is asked for, so a million labels open at once."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        data = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+        stops = np.flatnonzero(data == ord("\n"))
+        self._lines = Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - Sequence's two overloads
+        if isinstance(at, slice):
+            return [self[row] for row in range(*at.indices(len(self)))]
+        return Label(**json.loads(self._lines[int(at)]))
+
+
+def write_labels(path: Path, labels: Iterable[Label]) -> None:
+    """One JSON line a label."""
+    with path.open("w", encoding="utf-8") as file:
+        for label in labels:
+            file.write(json.dumps(label._asdict(), ensure_ascii=False) + "\n")
+
+
+def label_digest(labels: Sequence[Label]) -> str:
+    """Two label sets with the same digest have the same ids in the same order."""
+    ids = labels.ids if isinstance(labels, LabelSet) else Texts.of(label.id for label in labels)
+    packed = ids.packed()
+    return hashlib.sha256(packed.data.tobytes() + packed.stops.astype(np.int64).tobytes()).hexdigest()[:16]
