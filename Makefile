@@ -1,0 +1,51 @@
+# Everything a newcomer needs; `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test slow check format bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The small core: enough to train, evaluate and predict with the linear methods.
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.core
+
+demo: $(VENV)/.core  ## train, evaluate and ask a model about the corpus that ships in the package
+	$(BIN)/longtail demo
+
+test: $(VENV)/.dev  ## every test but the slow ones
+	$(BIN)/python -m pytest -n 2 -q
+
+slow: $(VENV)/.dev  ## tests on real corpora (../shared/data, or LONGTAIL_DATA)
+	$(BIN)/python -m pytest -m slow -q
+
+check: $(VENV)/.dev  ## lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## let ruff put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench  ## every table in benchmarks/results (hours: peers are trained too)
+	$(BIN)/python -m benchmarks
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install -c constraints.txt -e '.[bench,dev]'
+	@touch $@
+
+clean:  ## remove the environment, caches and runs
+	rm -rf $(VENV) .venv-pecos runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,67 @@
+"""Longtail: the few right labels out of thousands to millions.
+
+>>> import longtail
+>>> corpus = longtail.load("demo")                                   # doctest: +SKIP
+>>> model = longtail.fit("linear", corpus.train, run="runs/demo")    # doctest: +SKIP
+>>> model.predict(["a large wild cat with a striped coat"], k=2)     # doctest: +SKIP
+>>> longtail.evaluate(model, corpus.test).metrics["P@1"]             # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import typing
+from importlib import import_module
+
+if typing.TYPE_CHECKING:
+    from longtail.corpus import Corpus, Documents, Label
+    from longtail.data.load import load
+    from longtail.errors import LongtailError
+    from longtail.evaluation import evaluate
+    from longtail.methods import METHODS
+    from longtail.predictor import Predictor, combine, fit
+    from longtail.predictor import open_model as open
+    from longtail.ranking import Ranking
+
+__all__ = [
+    "METHODS",
+    "Corpus",
+    "Documents",
+    "Label",
+    "LongtailError",
+    "Predictor",
+    "Ranking",
+    "combine",
+    "evaluate",
+    "fit",
+    "load",
+    "open",
+]
+
+# Imported when first used: `import longtail` stays fast and brings in neither numba nor torch.
+_HOMES = {
+    "Corpus": "longtail.corpus.Corpus",
+    "Documents": "longtail.corpus.Documents",
+    "Label": "longtail.corpus.Label",
+    "LongtailError": "longtail.errors.LongtailError",
+    "METHODS": "longtail.methods.METHODS",
+    "Predictor": "longtail.predictor.Predictor",
+    "Ranking": "longtail.ranking.Ranking",
+    "combine": "longtail.predictor.combine",
+    "evaluate": "longtail.evaluation.evaluate",
+    "fit": "longtail.predictor.fit",
+    "load": "longtail.data.load.load",
+    "open": "longtail.predictor.open_model",
+}
+
+
+def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - whichever of the names above
+    if name not in _HOMES:
+        raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].rpartition(".")
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

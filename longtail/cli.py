@@ -1,0 +1,235 @@
+"""The command line.  Every command imports what it needs when it runs, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.errors import ConfigError, LongtailError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+app = typer.Typer(
+    help="The few right labels out of thousands to millions.", no_args_is_help=True, pretty_exceptions_enable=False,
+    add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+
+CorpusArgument = Annotated[str, typer.Argument(metavar="CORPUS", help="A file, a directory, or 'demo'.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory, as in runs/x/model.")]
+
+EXAMPLES = (
+    "a large wild cat with a striped coat that hunts at night",
+    "the branch of medicine that treats diseases of the heart",
+    "a small stringed instrument played by plucking",
+    "a person who writes computer programs",
+)
+
+
+@app.command()
+def demo(
+    run: Annotated[Path, typer.Option(help="Where the run lives; run again to reuse it.")] = Path("runs/demo"),
+    method: Annotated[str, typer.Option(help="Which method to train.")] = "linear",
+) -> None:
+    """Train, evaluate and ask a model about dictionary definitions: what kind of thing is it?"""
+    from longtail import evaluate, fit, load
+    from longtail.report import table
+
+    screen = _screen()
+    corpus = load("demo")
+    screen.print(
+        f"The demo corpus: {len(corpus.train):,} dictionary definitions, {corpus.train.n_labels:,} kinds of thing."
+    )
+    model = fit(method, corpus.train, run=run, say=_say)
+    screen.print(table(evaluate(model, corpus.split("test")), f"{method} on held-out definitions, %"))
+    for text, labels in zip(EXAMPLES, model.predict(EXAMPLES, k=5)):
+        screen.print(
+            f"\n[bold]{text}[/bold]\n  " + ", ".join(f"{label.name} [dim]{label.score:.2f}[/dim]" for label in labels)
+        )
+    screen.print(f"\nThe model is {run / 'model'}; try:  echo 'your own definition' | longtail predict {run / 'model'}")
+
+
+@app.command()
+def describe(
+    corpus: CorpusArgument,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Also write the description here.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the label frequencies into this PNG.")] = None,
+) -> None:
+    """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
+    from longtail.data.describe import describe as described
+    from longtail.data.load import load
+    from longtail.report import description_tables, frequency_plot
+
+    found = described(load(corpus))
+    for part in description_tables(found):
+        _screen().print(part)
+    if as_json:
+        _write_json(as_json, found.to_json())
+    if plot:
+        frequency_plot(found.frequencies, plot)
+
+
+@app.command()
+def convert(
+    source: CorpusArgument,
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new directory.")],
+    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+) -> None:
+    """Write a corpus in another format."""
+    from longtail.data.load import load
+    from longtail.data.write import write
+
+    write(load(source), target, to)
+    _say(f"wrote {target}")
+
+
+@app.command()
+def train(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
+    corpus: CorpusArgument,
+    run: Annotated[Path, typer.Option(help="Where the run lives. The same command again resumes it.")],
+    config: Annotated[Path | None, typer.Option(help="Settings in a TOML file.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Draws everything that is random.")] = None,
+) -> None:
+    """Train a method on a corpus; the model is RUN/model."""
+    from longtail.config import parse_assignment, read_toml
+    from longtail.data.load import load
+    from longtail.methods import method as known
+    from longtail.predictor import fit
+
+    known(method)  # a misspelt method or setting should not wait for the corpus
+    settings: dict[str, Any] = read_toml(config) if config else {}
+    settings |= dict(map(parse_assignment, set_ or []))
+    settings |= {} if seed is None else {"seed": seed}
+    fit(method, load(corpus).train, run=run, say=_say, **settings)
+    _say(f"done: {run / 'model'}")
+
+
+@app.command()
+def evaluate(
+    model: ModelArgument,
+    corpus: CorpusArgument,
+    split: Annotated[str, typer.Option(help="trn, val or tst.")] = "tst",
+    k: Annotated[str, typer.Option(help="Cut-offs, separated by commas.")] = "1,3,5",
+    as_json: Annotated[Path | None, typer.Option("--json", help="Also write the numbers here.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Also draw plots into this directory.")] = None,
+    a: Annotated[float, typer.Option("--propensity-a", help="Propensity constant A.")] = 0.55,
+    b: Annotated[float, typer.Option("--propensity-b", help="Propensity constant B.")] = 1.5,
+) -> None:
+    """Score a model on a split of a corpus."""
+    from longtail import report
+    from longtail.data.load import load
+    from longtail.evaluation import evaluate as scored
+    from longtail.predictor import open_model
+
+    opened = open_model(model)
+    result = scored(opened, load(corpus).split(split), ks=_cut_offs(k), a=a, b=b)
+    _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
+    if as_json:
+        _write_json(as_json, result.to_json())
+    if plots:
+        report.plots(result, plots)
+
+
+@app.command()
+def predict(
+    model: ModelArgument,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE|-]", help="Texts, one a line, or JSONL; - is standard input.")
+    ] = "-",
+    k: Annotated[int, typer.Option(help="How many labels at most.")] = 5,
+    threshold: Annotated[float, typer.Option(help="Leave out labels that score less.")] = 0.0,
+) -> None:
+    """Suggest labels: one JSON line per text, in order, as they come."""
+    from longtail.data.queries import read_queries
+    from longtail.predictor import open_model
+
+    opened = open_model(model)
+    for texts in read_queries(file):
+        for labels in opened.predict(texts, k, threshold):
+            sys.stdout.write(json.dumps({"labels": [label._asdict() for label in labels]}, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+
+
+@app.command()
+def ensemble(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model directories with the same labels.")],
+    out: Annotated[Path, typer.Option(help="Where the new model goes.")],
+    weights: Annotated[str | None, typer.Option(help="One number per model, separated by commas.")] = None,
+) -> None:
+    """Make one model of several: it ranks by the mean of their scores."""
+    from longtail.predictor import combine, open_model
+
+    shares = None if weights is None else _numbers("--weights", weights, float)
+    combine([open_model(path) for path in models], shares).save(out)
+    _say(f"wrote {out}")
+
+
+@app.command()
+def methods(
+    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="Explain this one's settings.")] = None,
+) -> None:
+    """List the methods, or every setting of one with its default, meaning and source."""
+    from longtail.report import methods_table, settings_table
+
+    _screen().print(methods_table() if method is None else settings_table(method))
+
+
+def _cut_offs(text: str) -> tuple[int, ...]:
+    numbers = tuple(sorted(set(_numbers("--k", text, int))))
+    if not numbers or numbers[0] < 1:
+        raise ConfigError(f"--k {text}: cut-offs start at 1")
+    return numbers
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"{option} {text}: write numbers separated by commas") from None
+
+
+def _write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _say(line: str) -> None:
+    """Progress goes to standard error: standard output is for answers."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _screen() -> Console:
+    from rich.console import Console
+
+    return Console()
+
+
+def main() -> None:
+    """Exit 0 when all went well, 2 for bad input, 1 for our own faults."""
+    try:
+        app()
+    except LongtailError as error:
+        _say(f"longtail: {error}")
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader left, as `head` does; nothing is wrong
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _say("stopped; the same command goes on from here")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
