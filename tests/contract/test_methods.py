@@ -1,0 +1,196 @@
+"""What every method promises, checked on a corpus whose answer is known.  A new entry in METHODS gets all of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from longtail import config, fit, load
+from longtail import open as open_model
+from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
+from longtail.errors import ConfigError, CorpusError
+from longtail.methods import METHODS, method
+from longtail.predictor import Predictor
+from longtail.ranking import Ranking
+from tests.planted import N_LABELS, word
+
+# What a method needs to learn the planted corpus in seconds; a method that needs nothing is not listed.
+SETTINGS: dict[str, dict] = {}
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def trained(name: str, corpus: Corpus, run: Path | None = None, **settings: object) -> Predictor:
+    return fit(name, corpus, run=run, **(SETTINGS.get(name, {}) | settings))
+
+
+@pytest.fixture(scope="module")
+def fitted(name: str, planted: Splits) -> Predictor:
+    return trained(name, planted.train)
+
+
+@pytest.fixture(scope="module")
+def answer(fitted: Predictor, planted: Splits) -> Ranking:
+    return fitted.rank(planted.test.documents, k=10)
+
+
+def same(one: Ranking, other: Ranking) -> bool:
+    return np.array_equal(one.labels, other.labels) and np.array_equal(one.scores, other.scores)
+
+
+def test_finds_the_label_whose_word_is_in_the_text(fitted: Predictor):
+    documents = Documents.of([f"{word(label)} nothing else" for label in range(N_LABELS)])
+    first = fitted.rank(documents, k=1).labels[:, 0]
+    assert (first == np.arange(N_LABELS)).mean() >= 0.95
+
+
+def test_finds_nearly_all_planted_labels_of_unseen_documents(answer: Ranking, planted: Splits):
+    truth = [set(row) for row in np.split(planted.test.labels.indices, planted.test.labels.indptr[1:-1])]
+    found = [len(labels & set(row[: len(labels)].tolist())) / len(labels) for labels, row in zip(truth, answer.labels)]
+    assert np.mean(found) >= 0.9
+
+
+def test_one_document_ranks_the_same_alone_and_in_a_batch(fitted: Predictor, planted: Splits, answer: Ranking):
+    for row in (0, 17, 119):
+        alone = fitted.rank(planted.test.documents[row : row + 1], k=10)
+        assert np.array_equal(alone.labels[0], answer.labels[row])
+        np.testing.assert_allclose(alone.scores[0], answer.scores[row], atol=1e-6)
+
+
+def test_scores_fall_and_stay_within_zero_and_one(answer: Ranking):
+    assert np.isfinite(answer.scores).all()
+    assert (np.diff(answer.scores, axis=1) <= 0).all()
+    assert answer.scores.min() >= 0 and answer.scores.max() <= 1
+
+
+def test_equal_scores_stand_in_label_order(answer: Ranking):
+    tied = (answer.scores[:, 1:] == answer.scores[:, :-1]) & (answer.labels[:, 1:] != PAD)
+    assert (answer.labels[:, 1:][tied] > answer.labels[:, :-1][tied]).all()
+
+
+def test_no_label_is_ranked_twice(answer: Ranking):
+    for row in answer.labels:
+        real = row[row != PAD]
+        assert len(set(real.tolist())) == len(real)
+
+
+def test_asking_for_more_labels_than_exist_pads(fitted: Predictor):
+    ranking = fitted.rank(Documents.of([word(3)]), k=N_LABELS + 5)
+    assert ranking.labels.shape == (1, N_LABELS + 5)
+    assert (ranking.labels[0, N_LABELS:] == PAD).all() and (ranking.scores[ranking.labels == PAD] == 0).all()
+
+
+def test_a_longer_answer_starts_with_the_shorter_one(fitted: Predictor, planted: Splits, answer: Ranking):
+    assert np.array_equal(fitted.rank(planted.test.documents, k=3).labels, answer.labels[:, :3])
+
+
+@pytest.mark.parametrize("text", ["", "   ", "zzzz qqqq", "\x00", "🦊", "a" * 100_000])
+def test_a_text_without_known_words_gets_an_answer(fitted: Predictor, text: str):
+    ranking = fitted.rank(Documents.of([text]), k=3)
+    assert ranking.labels.shape == (1, 3) and np.isfinite(ranking.scores).all()
+
+
+def test_no_documents_no_answers(fitted: Predictor):
+    assert fitted.rank(Documents.of([]), k=4).labels.shape == (0, 4)
+
+
+def test_a_saved_and_opened_model_gives_the_same_ranking(
+    fitted: Predictor, planted: Splits, answer: Ranking, tmp_path: Path
+):
+    fitted.save(tmp_path / "model")
+    assert same(open_model(tmp_path / "model").rank(planted.test.documents, k=10), answer)
+
+
+def test_a_saved_model_holds_no_pickle(fitted: Predictor, tmp_path: Path):
+    fitted.save(tmp_path / "model")
+    kinds = {path.suffix for path in (tmp_path / "model").rglob("*") if path.is_file()}
+    assert kinds <= {".json", ".jsonl", ".safetensors", ".npy"}
+
+
+def test_the_same_seed_gives_the_same_ranking(name: str, planted: Splits, answer: Ranking):
+    assert same(trained(name, planted.train).rank(planted.test.documents, k=10), answer)
+
+
+def test_predictions_come_with_ids_and_names(fitted: Predictor):
+    best = fitted.predict([f"{word(7)} {word(501)}"], k=1)[0][0]
+    assert (best.index, best.id, best.name) == (7, "L7", word(7))
+
+
+def test_a_threshold_leaves_out_what_scores_less(fitted: Predictor):
+    all_of_them = fitted.predict([word(7)], k=5)[0]
+    bar = all_of_them[0].score
+    assert [s for s in fitted.predict([word(7)], k=5, threshold=bar)[0]] == [s for s in all_of_them if s.score >= bar]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_learns_a_corpus_of_few_labels(name: str, count: int):
+    labels = [[f"kind {at % count}"] for at in range(60)]
+    texts = [f"{word(at % count)} {word(500 + at % 7)}" for at in range(60)]
+    model = trained(name, Corpus.of(texts, labels))
+    best = [row[0].name for row in model.predict([word(at) for at in range(count)], k=1)]
+    assert best == [f"kind {at}" for at in range(count)]
+
+
+def test_labels_without_training_documents_break_nothing(name: str, planted: Splits):
+    train = planted.train
+    wider = LabelSet.of([*train.label_set, *LabelSet.of(["never seen", "nor this"])])
+    labels = sp.csr_array(
+        (train.labels.data, train.labels.indices, train.labels.indptr), shape=(len(train), len(wider))
+    )
+    model = trained(name, dataclasses.replace(train, labels=labels, label_set=wider))
+    assert model.rank(Documents.of([word(5)]), k=1).labels[0, 0] == 5
+
+
+def test_documents_without_labels_break_nothing(name: str):
+    model = trained(name, Corpus.of([word(1), word(2), word(3), word(1)], [["one"], ["two"], [], ["one"]]))
+    assert model.predict([word(1)], k=1)[0][0].name == "one"
+
+
+def test_ready_made_features_serve_in_place_of_text_or_are_refused_aloud(name: str, planted: Splits):
+    train = planted.train
+    given = Documents(features=sp.csr_array(train.labels.astype(np.float32)))
+    corpus = dataclasses.replace(train, documents=given).fingerprinted()
+    try:
+        model = trained(name, corpus)
+    except CorpusError as error:
+        assert "reads text" in str(error)
+        return
+    one_feature_each = Documents(features=sp.csr_array(sp.eye_array(N_LABELS, dtype=np.float32)))
+    assert (model.rank(one_feature_each, k=1).labels[:, 0] == np.arange(N_LABELS)).mean() > 0.95
+
+
+def test_training_on_the_test_split_is_refused(name: str, planted: Splits):
+    with pytest.raises(CorpusError, match="test split"):
+        trained(name, planted.test)
+
+
+def test_an_unknown_setting_is_refused_by_name(name: str, planted: Splits):
+    with pytest.raises(ConfigError, match="no setting baem"):
+        trained(name, planted.train, baem=3)
+
+
+def test_every_setting_says_what_it_means(name: str):
+    for line in config.explain(method(name).Config()):
+        assert line.meaning, f"{name}: {line.name} has no meaning"
+
+
+def test_few_settings(name: str):
+    assert len(dataclasses.fields(method(name).Config)) <= 15
+
+
+def test_the_need_is_announced_and_is_no_fantasy(name: str, planted: Splits):
+    chosen = method(name)
+    need = chosen.need(planted.train, chosen.Config())
+    assert need.parameters > 0 and 0 < need.memory < 4e9 and 0 < need.disk < 4e9
+
+
+def test_the_demo_corpus_loads():
+    corpus = load("demo")
+    assert corpus.train.n_labels == 18_909 and len(corpus.train) == 74_951 and len(corpus.split("tst")) == 18_783

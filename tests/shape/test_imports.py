@@ -1,0 +1,83 @@
+"""The shape of the package: imports point left along the flow, and importing costs nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "longtail"
+
+# A module may import from its own step and from those left of it.
+FLOW = [
+    {"errors"}, {"config", "corpus"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"}, {"index"},
+    {"shortlist", "ranking", "losses"}, {"rankers"}, {"metrics", "ensemble"}, {"train"}, {"methods"}, {"predictor"},
+    {"evaluation"}, {"report"}, {"sklearn", "serve"}, {"cli"},
+]  # fmt: skip
+STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "longtail":
+            dotted = node.module.split(".")[1:]
+            found |= {dotted[0]} if dotted else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("longtail.")}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_left(path: Path):
+    if part_of(path) == "cli":
+        return
+    for other in imported_parts(path):
+        assert STEP[other] <= STEP[part_of(path)], f"{path.name} imports longtail.{other}, which lies to its right"
+
+
+def test_every_module_has_its_place_in_the_flow():
+    assert {part_of(path) for path in MODULES} <= set(STEP)
+
+
+def test_no_drawer_for_everything():
+    names = {path.stem for path in MODULES}
+    assert not names & {"utils", "common", "helpers", "base", "misc"}
+
+
+def fresh(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_longtail_brings_in_nothing_heavy():
+    heavy = fresh(
+        "import sys, longtail; print([m for m in ('torch', 'numba', 'numpy', 'sklearn') if m in sys.modules])"
+    )
+    assert heavy.strip() == "[]"
+
+
+def test_help_brings_in_nothing_heavy():
+    code = "import sys, longtail.cli; print([m for m in ('torch', 'numba', 'numpy', 'scipy') if m in sys.modules])"
+    assert fresh(code).strip() == "[]"
+
+
+def test_the_linear_methods_never_import_torch():
+    code = (
+        "import sys, longtail; m = longtail.fit('linear', longtail.Corpus.of(['a b', 'c d'], [['x'], ['y']]));"
+        "m.predict(['a']); print('torch' in sys.modules)"
+    )
+    assert fresh(code).strip() == "False"
+
+
+def test_no_pickle_in_the_package():
+    for path in MODULES:
+        text = path.read_text("utf-8")
+        assert not any(word in text for word in ("import pickle", "joblib", "torch.load(", "allow_pickle=True")), path
