@@ -80,7 +80,8 @@ def test_predict_reads_json_lines_with_title_and_content(model: Path, tmp_path: 
 
 
 def test_predict_answers_a_pipe_that_waits(model: Path):
-    process = subprocess.Popen([sys.executable, "-m", "longtail.cli", "predict", str(model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    command = [sys.executable, "-m", "longtail.cli", "predict", str(model)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin and process.stdout
     for label in (3, 8):
         process.stdin.write(word(label) + "\n")
