@@ -1,0 +1,91 @@
+"""Settings: typos are errors, strings become what the field is, and every field can be explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from longtail.config import build, explain, parse_assignment, read_toml, setting
+from longtail.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Inner:
+    rate: float = setting(0.1, "step size", "Table 2")
+
+
+@dataclass(frozen=True)
+class Config:
+    beam: int = setting(10, "clusters opened", "paper")
+    lite: bool = setting(False, "freeze the tokens")
+    start: str = setting("random", "token vectors")
+    kind: Literal["a", "b"] = setting("a", "which one")
+    cap: int | None = setting(None, "at most this many")
+    inner: Inner = setting(Inner(0.5), "the optimiser")
+
+
+def test_defaults_stay_where_nothing_is_said():
+    assert build(Config, {}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "becomes"),
+    [
+        ("beam", "20", 20), ("beam", 20.0, 20), ("lite", "true", True), ("lite", True, True), ("start", "x", "x"),
+        ("kind", "b", "b"), ("cap", "7", 7), ("cap", "none", None),
+    ],
+)  # fmt: skip
+def test_values_become_what_the_field_is(name: str, given: object, becomes: object):
+    assert getattr(build(Config, {name: given}), name) == becomes
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("beam", "x"), ("beam", 1.5), ("beam", True), ("lite", "maybe"), ("lite", 1), ("start", 3), ("kind", "c"),
+        ("inner", 3), ("cap", "many"),
+    ],
+)  # fmt: skip
+def test_impossible_values_are_refused_with_the_field_and_the_value(name: str, given: object):
+    with pytest.raises(ConfigError, match=name):
+        build(Config, {name: given})
+
+
+def test_nested_settings_are_reached_by_dots_and_by_tables():
+    assert build(Config, {"inner.rate": "0.2"}).inner.rate == 0.2
+    assert build(Config, {"inner": {"rate": 0.2}}).inner.rate == 0.2
+
+
+def test_the_last_word_wins_between_a_table_and_a_dotted_key():
+    assert build(Config, {"inner": {"rate": 0.2}, "inner.rate": 0.3}).inner.rate == 0.3
+
+
+def test_an_unknown_key_names_the_nearest_field():
+    with pytest.raises(ConfigError, match=r"no setting baem; did you mean beam\?"):
+        build(Config, {"baem": 3})
+    with pytest.raises(ConfigError, match=r"inner\.rte; did you mean inner\.rate\?"):
+        build(Config, {"inner.rte": 3})
+
+
+def test_every_field_is_explained_with_its_own_default():
+    lines = {line.name: line for line in explain(Config())}
+    assert lines["beam"].meaning == "clusters opened" and lines["beam"].source == "paper"
+    assert lines["inner.rate"].default == 0.5
+
+
+def test_an_assignment_needs_a_name_and_an_equals_sign():
+    assert parse_assignment("beam = 3") == ("beam", "3")
+    for bad in ("beam", "=3", ""):
+        with pytest.raises(ConfigError, match="field=value"):
+            parse_assignment(bad)
+
+
+def test_a_bad_toml_file_is_named_with_the_line(tmp_path: Path):
+    (tmp_path / "c.toml").write_text("beam = 1\nlite = maybe\n")
+    with pytest.raises(ConfigError, match=r"c\.toml.*line 2"):
+        read_toml(tmp_path / "c.toml")
+    with pytest.raises(ConfigError, match="no such file"):
+        read_toml(tmp_path / "none.toml")

@@ -1,0 +1,102 @@
+"""Models as people hold them: fit, save, open, combine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longtail import combine, fit
+from longtail import open as open_model
+from longtail.corpus import Corpus, Documents, Label, LabelSet, Splits
+from longtail.errors import ConfigError, CorpusError, ModelError
+from longtail.predictor import LabelFile, Predictor, label_digest, write_labels
+
+
+@pytest.fixture(scope="module")
+def model(planted: Splits) -> Predictor:
+    return fit("centroid", planted.train)
+
+
+def test_a_model_knows_where_it_comes_from(model: Predictor, planted: Splits):
+    assert model.about.method == "centroid" and "numpy" in model.about.versions
+    assert model.about.corpus == {
+        "name": "planted", "fingerprint": planted.train.fingerprint, "documents": 600, "labels": 60,
+    }  # fmt: skip
+    assert np.array_equal(model.counts, np.asarray(planted.train.labels.sum(axis=0), int))
+
+
+def test_labels_are_read_line_by_line_as_they_were_written(tmp_path: Path):
+    labels = [Label("1", "été\nno"), Label("2", "", "text"), Label("\u2028", "x")]
+    write_labels(tmp_path / "labels.jsonl", labels)
+    read = LabelFile(tmp_path / "labels.jsonl")
+    assert [read[at] for at in range(len(read))] == labels and read[1:] == labels[1:] and len(read) == 3
+
+
+def test_the_digest_of_labels_is_their_ids_in_order(tmp_path: Path):
+    labels = LabelSet.of(["a", "bc"])
+    write_labels(tmp_path / "labels.jsonl", labels)
+    assert label_digest(LabelFile(tmp_path / "labels.jsonl")) == label_digest(labels)
+    assert label_digest(labels) != label_digest(LabelSet.of(["ab", "c"]))
+    assert label_digest(labels) != label_digest(LabelSet.of(["bc", "a"]))
+
+
+def test_one_text_that_is_not_in_a_list_is_a_slip_worth_naming(model: Predictor):
+    with pytest.raises(CorpusError, match=r"predict\(\[text\]\)"):
+        model.predict("one text")
+
+
+def test_a_model_of_another_format_is_refused(model: Predictor, tmp_path: Path):
+    model.save(tmp_path / "m")
+    about = json.loads((tmp_path / "m/model.json").read_text())
+    (tmp_path / "m/model.json").write_text(json.dumps(about | {"format": 99}))
+    with pytest.raises(ModelError, match="format 99"):
+        open_model(tmp_path / "m", verify=False)
+    (tmp_path / "m/model.json").write_text(json.dumps(about | {"method": "gone"}))
+    with pytest.raises(ModelError, match="'gone'"):
+        open_model(tmp_path / "m", verify=False)
+
+
+def test_training_on_nothing_is_refused():
+    with pytest.raises(CorpusError, match="nothing to learn from"):
+        fit("centroid", Corpus.of([], []))
+
+
+def test_an_ensemble_of_one_ranks_like_its_member(model: Predictor, planted: Splits):
+    one, alone = combine([model]).rank(planted.test.documents, 5), model.rank(planted.test.documents, 5)
+    assert np.array_equal(one.labels, alone.labels)
+    np.testing.assert_allclose(one.scores, alone.scores, atol=1e-6)
+
+
+def test_an_ensemble_survives_saving(model: Predictor, planted: Splits, tmp_path: Path):
+    both = combine([model, fit("linear", planted.train)], [1, 3])
+    both.save(tmp_path / "both")
+    opened = open_model(tmp_path / "both")
+    assert np.array_equal(opened.rank(planted.test.documents, 5).scores, both.rank(planted.test.documents, 5).scores)
+    assert opened.predict([""], k=1) == both.predict([""], k=1)
+
+
+def test_an_ensemble_of_ensembles_is_an_ensemble(model: Predictor, planted: Splits, tmp_path: Path):
+    combine([combine([model, model]), model]).save(tmp_path / "nested")
+    assert np.array_equal(
+        open_model(tmp_path / "nested").rank(planted.test.documents, 3).labels,
+        model.rank(planted.test.documents, 3).labels,
+    )
+
+
+def test_members_with_other_labels_or_wrong_weights_are_refused(model: Predictor):
+    other = fit("centroid", Corpus.of(["a", "b"], [["x"], ["y"]]))
+    with pytest.raises(ModelError, match="other labels"):
+        combine([model, other])
+    for weights in ([1.0], [-1.0, 2.0], [0.0, 0.0]):
+        with pytest.raises(ConfigError, match="weights"):
+            combine([model, model], weights)
+    with pytest.raises(ConfigError, match="at least one"):
+        combine([])
+
+
+def test_asking_for_no_labels_is_refused(model: Predictor):
+    with pytest.raises(ConfigError, match="k = 0"):
+        model.rank(Documents.of(["x"]), 0)
