@@ -33,16 +33,16 @@ def read_queries(source: str) -> Iterator[list[str]]:
 def _batches(file: IO[bytes], name: str) -> Iterator[list[str]]:
     is_json: bool | None = None
     for first, lines in _as_they_come(file):
-        texts = []
+        texts: list[str] = []
         for at, line in enumerate(lines, first):
-            text = _decoded(line, name, at)
-            if is_json is None and text.strip():
-                is_json = _is_object(text)
-            if is_json:
-                if not text.strip():
-                    continue
-                text = _text_of(text, name, at)
-            texts.append(text)
+            try:
+                text = _decoded(line, name, at)
+                if is_json is None and text.strip():
+                    is_json = _is_object(text)
+                texts += [_text_of(text, name, at)] if is_json else [text]
+            except CorpusError:
+                yield texts  # what came before the bad line still gets its answers
+                raise
         yield texts
 
 

@@ -94,7 +94,7 @@ def test_predict_answers_a_pipe_that_waits(model: Path):
 def test_a_bad_query_line_is_named_and_earlier_answers_are_kept(model: Path, tmp_path: Path):
     (tmp_path / "q.jsonl").write_text(json.dumps({"text": word(4)}) + "\nnot json\n")
     answer = longtail("predict", model, tmp_path / "q.jsonl")
-    assert "q.jsonl:2" in refused(answer)
+    assert "q.jsonl:2" in refused(answer) and word(4) in answer.stdout
 
 
 def test_evaluate_prints_a_table_and_writes_json_and_plots(model: Path, corpus: Path, tmp_path: Path):

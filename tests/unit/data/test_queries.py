@@ -41,6 +41,15 @@ def test_a_bad_json_line_is_named(tmp_path: Path, line: bytes):
         texts_in(tmp_path / "q", b'{"text": "x"}\n' + line)
 
 
+def test_what_came_before_a_bad_line_is_not_lost(tmp_path: Path):
+    (tmp_path / "q").write_bytes(b'{"text": "x"}\n{"text": "y"}\nbad\n')
+    seen = []
+    with pytest.raises(CorpusError, match=r"q:3: "):
+        for batch in read_queries(str(tmp_path / "q")):
+            seen += batch
+    assert seen == ["x", "y"]
+
+
 def test_bad_utf8_is_named_and_a_byte_order_mark_is_not_text(tmp_path: Path):
     assert texts_in(tmp_path / "q", b"\xef\xbb\xbfone\n") == ["one"]
     with pytest.raises(CorpusError, match="q:2: not UTF-8"):
@@ -55,5 +64,5 @@ def test_many_lines_come_in_order_and_in_batches(tmp_path: Path):
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(CorpusError, match="nothing.txt"):
+    with pytest.raises(CorpusError, match=r"nothing\.txt"):
         list(read_queries(str(tmp_path / "nothing.txt")))
