@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -24,6 +25,21 @@ def in_threads(function: Callable[[int, int], Result], n_items: int, threads: in
         return [function(0, n_items)]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, bounds[:-1], bounds[1:]))
+
+
+def each_in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+) -> list[Result]:
+    """`function` of every item, in the items' order; a thread that is free takes the next, for work of unequal size.
+
+    >>> each_in_threads(len, ["a", "bcd", ""], threads=2)
+    [1, 3, 0]
+    """
+    threads = threads or available_cores()
+    if threads == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
 
 
 def available_cores() -> int:
