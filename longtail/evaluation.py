@@ -1,0 +1,63 @@
+"""A model judged on a corpus: rank its documents, line up the labels, score."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Corpus, Label
+from longtail.errors import CorpusError
+from longtail.metrics import Evaluation, Frequencies, evaluate_ranking
+from longtail.predictor import Predictor, label_digest
+
+DEPTH = 100  # labels ranked per document, so that R@100 can be told
+
+
+def evaluate(
+    model: Predictor, corpus: Corpus, *, ks: Sequence[int] = (1, 3, 5), a: float = 0.55, b: float = 1.5
+) -> Evaluation:
+    """Every metric of a model on a corpus, in percent; a and b are the propensity constants of the data.
+
+    Propensities and deciles come from the label counts the model saw in training.  Labels are matched by id,
+    so a corpus that was loaded on its own may number them otherwise; true labels the model never heard of
+    count as missed.
+    """
+    if len(corpus) == 0:
+        raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
+    truth, filtered = _in_model_order(model, corpus)
+    unknown = truth.shape[1] - len(model.labels)
+    seen = Frequencies(np.pad(model.counts, (0, unknown)), model.about.corpus["documents"])
+    # Filtered labels leave the ranking, so that many more must be asked for.
+    spare = 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
+    ranking = model.rank(corpus.documents, max(DEPTH, *ks) + spare)
+    scored = evaluate_ranking(ranking, truth, train=seen, a=a, b=b, ks=ks, filtered=filtered)
+    about = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
+    about |= {"documents": len(corpus), "labels": corpus.n_labels, "propensity": {"a": a, "b": b}}
+    return dataclasses.replace(scored, corpus=about, model=dataclasses.asdict(model.about))
+
+
+def _in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
+    """The corpus's truth and filtered pairs, columns numbered as the model numbers its labels."""
+    if label_digest(model.labels) == label_digest(corpus.label_set):
+        return corpus.labels, corpus.filtered
+    columns = _places(corpus.label_set, model.labels)
+    width = max(int(columns.max(initial=-1)) + 1, len(model.labels))
+    filtered = None if corpus.filtered is None else _renumbered(corpus.filtered, columns, width)
+    return _renumbered(corpus.labels, columns, width), filtered
+
+
+def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
+    """Where each label stands in `known`; those it lacks are numbered after its last."""
+    places = {label.id: at for at, label in enumerate(known)}
+    for label in labels:
+        places.setdefault(label.id, len(places))
+    return np.array([places[label.id] for label in labels], np.int64)
+
+
+def _renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
+    moved = sp.csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], width))
+    moved.sort_indices()
+    return moved
