@@ -19,6 +19,10 @@ class ModelError(LongtailError):
     """A model directory is missing, damaged or of a version we cannot read."""
 
 
+class RankingError(LongtailError):
+    """A ranking breaks a promise of rankings, or does not fit what it is compared with."""
+
+
 class RunError(LongtailError):
     """A run directory belongs to another training, or the machine cannot hold this one."""
 

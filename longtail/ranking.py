@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
+from longtail.errors import RankingError
 
 
 @dataclass(frozen=True)
@@ -17,16 +18,35 @@ class Ranking:
 
     Rows fall in score; equal scores stand in label order, the smaller index first.  That is the one tie
     rule of the project: whoever makes a Ranking keeps it, and metrics only read the order.
+
+    >>> Ranking.of_scores(sp.csr_array([[0.5, 0.0, 0.9, 0.5]]), k=4).labels
+    array([[ 2,  0,  3, -1]], dtype=int32)
     """
 
     labels: np.ndarray  # (documents, k) int32
     scores: np.ndarray  # (documents, k) float32
 
+    def __post_init__(self) -> None:
+        if self.labels.ndim != 2 or self.labels.shape != self.scores.shape:
+            raise RankingError(
+                f"a ranking holds labels and scores of one shape (documents, k); "
+                f"these are {self.labels.shape} and {self.scores.shape}"
+            )
+
     @classmethod
     def of_scores(cls, scores: sp.csr_array, k: int) -> Ranking:
-        """The k best stored entries of every row of a sparse score matrix."""
-        rows = [top_of_row(scores.indices[a:b], scores.data[a:b], k) for a, b in zip(scores.indptr, scores.indptr[1:])]
-        return cls.of_rows(rows, k)
+        """The k best stored entries of every row of a sparse score matrix; stored zeros count, absent ones do not."""
+        # Compiled code loads when there is something to rank.
+        from longtail.kernels.csr import rows_of
+        from longtail.kernels.top import top_of_rows
+
+        # Ranked as kept, in float32: digits that nobody sees must not break ties.
+        rows = rows_of(scores)
+        bad = np.isnan(rows[2])
+        if bad.any():
+            row = np.searchsorted(scores.indptr, bad.argmax(), side="right") - 1
+            raise RankingError(f"row {row} of the scores holds a NaN, which no order can place")
+        return cls(*top_of_rows(rows, k))
 
     @classmethod
     def of_rows(cls, rows: Iterable[tuple[np.ndarray, np.ndarray]], k: int) -> Ranking:
@@ -60,9 +80,3 @@ class Ranking:
         """Labels that score less become PAD."""
         keep = self.scores >= threshold
         return Ranking(np.where(keep, self.labels, PAD), np.where(keep, self.scores, 0))
-
-
-def top_of_row(labels: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k best of one row, in the project's order."""
-    order = np.lexsort((labels, -scores))[:k]
-    return labels[order], scores[order]

@@ -1,0 +1,56 @@
+"""Several rankings of the same documents made into one: the mean of their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import PAD
+from longtail.errors import ConfigError, RankingError
+from longtail.ranking import Ranking
+
+ROWS_AT_ONCE = 1 << 14  # bounds the memory beside the rankings
+
+
+def average(rankings: Sequence[Ranking], weights: Sequence[float] | None = None, k: int | None = None) -> Ranking:
+    """The k labels (as many as the longest ranking has) with the best mean score; an unranked label scores 0.
+
+    >>> one = Ranking(np.array([[4, 7]], np.int32), np.array([[0.9, 0.2]], np.float32))
+    >>> other = Ranking(np.array([[7, 5]], np.int32), np.array([[0.8, 0.6]], np.float32))
+    >>> average([one, other]).labels, average([one, other], k=3).scores
+    (array([[7, 4]], dtype=int32), array([[0.5 , 0.45, 0.3 ]], dtype=float32))
+    """
+    _check(rankings)
+    shares = _shares(weights, len(rankings))
+    k = max(ranking.k for ranking in rankings) if k is None else k
+    starts = range(0, max(len(rankings[0]), 1), ROWS_AT_ONCE)  # at least one part, be it empty
+    return Ranking.joined(_average(rankings, shares, k, slice(start, start + ROWS_AT_ONCE)) for start in starts)
+
+
+def _average(rankings: Sequence[Ranking], shares: np.ndarray, k: int, rows: slice) -> Ranking:
+    labels = np.hstack([ranking.labels[rows] for ranking in rankings])
+    scores = np.hstack([ranking.scores[rows] * share for ranking, share in zip(rankings, shares)])
+    ranked = labels != PAD
+    starts = np.concatenate([[0], np.cumsum(ranked.sum(axis=1))])
+    width = int(labels.max(initial=0)) + 1
+    # Adding matrices would drop scores of exactly 0 and with them the labels; summing duplicates keeps them.
+    total = sp.csr_array((scores[ranked], labels[ranked], starts), shape=(len(labels), width))
+    total.sum_duplicates()
+    return Ranking.of_scores(total, k)
+
+
+def _shares(weights: Sequence[float] | None, members: int) -> np.ndarray:
+    shares = np.ones(members) if weights is None else np.asarray(weights, np.float64)
+    if shares.shape != (members,) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() == 0:
+        raise ConfigError(f"{members} rankings need as many weights, none negative and not all zero; got {weights}")
+    return shares / shares.sum()
+
+
+def _check(rankings: Sequence[Ranking]) -> None:
+    if not rankings:
+        raise ConfigError("a mean needs at least one ranking")
+    lengths = [len(ranking) for ranking in rankings]
+    if len(set(lengths)) > 1:
+        raise RankingError(f"rankings of the same documents have the same length; these have {lengths} rows")
