@@ -176,7 +176,9 @@ def fit(
         started.announce(corpus, chosen.need(corpus, config))
         model = chosen.fit(corpus, config, started)
         about = About(name, dataclasses.asdict(config), _described(corpus), started.validation)
-        trained = Predictor(model, corpus.label_set, np.bincount(corpus.labels.indices, minlength=corpus.n_labels), about)
+        trained = Predictor(
+            model, corpus.label_set, np.bincount(corpus.labels.indices, minlength=corpus.n_labels), about
+        )
         trained.save(finished)
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
@@ -212,7 +214,7 @@ def _read(directory: Path) -> Predictor:
         )
     model = _read_ensemble(directory, about) if about["method"] == ENSEMBLE else _read_method(directory, about)
     known = {item.name: about[item.name] for item in dataclasses.fields(About)}
-    counts = np.load(directory / "label_counts.npy", mmap_mode="r", allow_pickle=False)
+    counts = np.load(directory / "label_counts.npy", allow_pickle=False)
     return Predictor(model, LabelFile(directory / "labels.jsonl"), counts, About(**known))
 
 
@@ -236,7 +238,7 @@ class LabelFile(Sequence[Label]):
 
     def __init__(self, path: Path):
         self.path = path
-        data = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+        data = store.mapped_bytes(path)
         stops = np.flatnonzero(data == ord("\n"))
         self._lines = Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
 

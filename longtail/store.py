@@ -16,6 +16,7 @@ import ctypes
 import dataclasses
 import hashlib
 import json
+import mmap
 import os
 import shutil
 import tempfile
@@ -234,18 +235,30 @@ _DTYPES = {
 }  # fmt: skip
 
 
+def mapped_bytes(path: Path) -> np.ndarray:
+    """A file as a read-only array of bytes, mapped from disk.
+
+    Not an np.memmap: process pools send that as the name of its file, and a model trained without a run
+    directory has outlived its file.
+    """
+    with path.open("rb") as file:
+        if not path.stat().st_size:  # nothing cannot be mapped
+            return np.zeros(0, np.uint8)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+
 def mapped_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file as read-only views of the mapped file.
 
     The safetensors package copies into memory for NumPy; a model of many gigabytes should open at once.
     """
     try:
-        file = np.memmap(path, np.uint8, "r")
+        file = mapped_bytes(path)
         start = 8 + int.from_bytes(file[:8].tobytes(), "little")
         header = json.loads(file[8:start].tobytes())
         header.pop("__metadata__", None)
         return {name: _view(file, start, about) for name, about in header.items()}
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path}: not a safetensors file ({error})") from error
 
 
