@@ -117,6 +117,9 @@ def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
         if value in typing.get_args(kind):
             return value
         raise ConfigError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, typing.get_args(kind)))}")
+    if typing.get_origin(kind) is tuple:  # of one kind: a list in TOML, "0.5,0.75" on the command line
+        items = value if isinstance(value, (list, tuple)) else [item for item in str(value).split(",") if item.strip()]
+        return tuple(_converted(item, typing.get_args(kind)[0], name) for item in items)
     try:
         return _CONVERT[kind](value)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -6,6 +6,8 @@ A run directory holds
     ├── run.json       what this run is: method, config, corpus, versions
     ├── log.jsonl      everything that happened, one JSON line each, with the time
     ├── stages/NAME/   the result of a finished stage
+    ├── training/NAME/ weights under way and trained (checkpoint.py)
+    ├── tensorboard/   the log once more, for those who ask for it
     └── model/         the finished model
 """
 
@@ -15,21 +17,35 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import time
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
 from longtail import store
 from longtail.corpus import Corpus
-from longtail.errors import RunError
+from longtail.errors import MissingExtraError, RunError
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.utils.tensorboard import SummaryWriter
+
+    from longtail.data.batches import Batches
+    from longtail.train.optim import Optim
+
+    Model = TypeVar("Model", bound=nn.Module)
 
 Result = TypeVar("Result")
+
+
+def silent(line: str) -> None:
+    """Say nothing: the default of those who call us from Python."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +58,20 @@ class Need:
 
 
 class Run:
-    """A resumable training: `stage` returns what an earlier attempt already finished."""
+    """A resumable training: `stage` and `train` return what an earlier attempt already finished."""
 
-    def __init__(self, directory: Path, log: IO[str], say: Callable[[str], None]):
-        self.directory, self._log, self.say = directory, log, say
-        self.validation: dict[str, float] = {}  # what the method measured on held-out documents, for model.json
+    def __init__(
+        self,
+        directory: Path,
+        log: IO[str],
+        say: Callable[[str], None] = silent,
+        device: str = "cpu",
+        board: SummaryWriter | None = None,
+    ):
+        self.directory, self.say, self.device = directory, say, device
+        self.shows = say is not silent  # whether anybody wants to see a progress bar
+        self.validation: dict[str, float] = {}  # metrics of the weights that the latest training kept
+        self._log, self._board = log, board
 
     def stage(self, name: str, build: Callable[..., Result], *inputs: Any) -> Result:  # noqa: ANN401 - whatever build takes
         """`build(*inputs)`, computed once in this directory.
@@ -63,11 +88,30 @@ class Run:
             self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
         return store.read(place, typing.get_type_hints(build)["return"])
 
+    def train(
+        self, name: str, model: Model, batches: Batches, optim: Optim, *, seed: int,
+        valid: Batches | None = None, until: int | None = None,
+    ) -> Model:  # fmt: skip
+        """`model`, trained once in this directory on this run's device: see `loop.train`."""
+        from longtail.train.loop import train  # torch is not for runs that train without it
+
+        self.say(f"{name} …")
+        return train(self, name, model, batches, optim, seed=seed, valid=valid, until=until, device=self.device)
+
     def log(self, event: str, **values: Any) -> None:  # noqa: ANN401 - anything JSON can hold
         """One line of `log.jsonl`, with the time and the memory in use."""
-        line = {"time": round(time.time(), 3), "event": event, **values, "memory": psutil.Process().memory_info().rss}
+        memory = psutil.Process().memory_info().rss
+        line = {"time": round(time.time(), 3), "event": event, **values, "memory": memory}
         self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
         self._log.flush()
+        if self._board is not None and "step" in values:
+            self._draw(values | {"memory": memory})
+
+    def _draw(self, values: dict[str, Any]) -> None:
+        assert self._board is not None
+        for name, value in values.items():
+            if name != "step" and isinstance(value, (int, float)):
+                self._board.add_scalar(f"{values['name']}/{name}", value, values["step"])
 
     def announce(self, corpus: Corpus, need: Need) -> None:
         """Say what is coming, and refuse before hours are spent if the machine cannot hold it."""
@@ -79,37 +123,56 @@ class Run:
         free = free_memory()
         if need.memory > free:
             raise RunError(f"this training needs about {size(need.memory)} of memory and {size(free)} are free")
-        free = psutil.disk_usage(str(self.directory)).free
+        # What an earlier attempt wrote here is part of what the run needs.
+        free = psutil.disk_usage(str(self.directory)).free + size_on_disk(self.directory)
         if need.disk > free:
             raise RunError(f"{self.directory}: the run needs about {size(need.disk)} of disk and {size(free)} are free")
 
 
 @contextmanager
 def open_run(
-    directory: Path, method: str, config: dict[str, Any], corpus: Corpus, say: Callable[[str], None] = lambda line: None
+    directory: Path,
+    method: str,
+    config: dict[str, Any],
+    corpus: Corpus,
+    say: Callable[[str], None] = silent,
+    *,
+    device: str = "cpu",
+    tensorboard: bool = False,
 ) -> Iterator[Run]:
     """Start a run or take up an earlier one; nobody else may use its directory meanwhile."""
     directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as lock, (directory / "log.jsonl").open("a", encoding="utf-8") as log:
+    with (directory / "lock").open("a+") as lock, (directory / "log.jsonl").open("a", encoding="utf-8") as log:
         _lock(lock, directory)
-        _claim(directory / "run.json", {"method": method, "config": config, "corpus": corpus.fingerprint})
-        run = Run(directory, log, say)
-        run.log("start", method=method, corpus=corpus.name, process=os.getpid())
-        yield run
-        run.log("end")
+        _claim(directory, {"method": method, "config": config, "corpus": corpus.fingerprint})
+        with _board(directory / "tensorboard", wanted=tensorboard) as board:
+            run = Run(directory, log, say, device, board)
+            run.log("start", method=method, corpus=corpus.name, process=os.getpid())
+            try:
+                yield run
+            except BaseException as error:
+                run.log("stop", reason=f"{type(error).__name__}: {error}")
+                raise
+            run.log("end")
 
 
 def _lock(lock: IO[str], directory: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
+        lock.seek(0)
         raise RunError(
-            f"{directory}: another process is training here; wait for it or choose another directory"
+            f"{directory}: another process ({lock.read().strip() or 'just starting'}) is training here; "
+            "wait for it or choose another directory"
         ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
 
 
-def _claim(path: Path, identity: dict[str, Any]) -> None:
+def _claim(directory: Path, identity: dict[str, Any]) -> None:
     """Write what this run is, or refuse when the directory holds another one."""
+    path = directory / "run.json"
     if not path.exists():
         about = identity | {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions()}
         temporary = path.with_suffix(".new")
@@ -117,23 +180,50 @@ def _claim(path: Path, identity: dict[str, Any]) -> None:
         store.reach_disk(temporary)
         temporary.rename(path)
         return
-    changes = _changes(store.read_json(path), json.loads(json.dumps(identity)))
-    if changes:
+    before = {name: value for name, value in store.read_json(path).items() if name not in ("started", "versions")}
+    if differences := changes(before, identity):
         raise RunError(
-            f"{path.parent} holds a run with other settings: {'; '.join(changes)}. "
+            f"{directory} holds a run with other settings: {'; '.join(differences)}. "
             "Use another directory, or delete this one to start anew."
         )
+    _sweep(directory)
 
 
-def _changes(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> list[str]:
-    changes = []
-    for name in now | {name: None for name in before if name not in ("started", "versions")}:
+def _sweep(directory: Path) -> None:
+    """Delete what a killed attempt was writing: directories under the names that `store.whole_directory` gives."""
+    for pattern in (".model.????????", "stages/.*.????????", "training/*/.*.????????"):
+        for half_written in directory.glob(pattern):
+            shutil.rmtree(half_written, ignore_errors=True)
+
+
+@contextmanager
+def _board(directory: Path, *, wanted: bool) -> Iterator[SummaryWriter | None]:
+    if not wanted:
+        yield None
+        return
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise MissingExtraError("TensorBoard", "train") from None
+    with SummaryWriter(str(directory)) as board:
+        yield board
+
+
+def changes(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> list[str]:
+    """What differs between two settings, one phrase a field; `before` has been through JSON.
+
+    >>> changes({"optim": {"lr": 0.1}, "seed": 0}, {"optim": {"lr": 0.2}, "seed": 0})
+    ['optim.lr was 0.1, now 0.2']
+    """
+    differences = []
+    now = json.loads(json.dumps(now))
+    for name in now | before:
         old, new = before.get(name), now.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
-            changes += _changes(old, new, f"{prefix}{name}.")
+            differences += changes(old, new, f"{prefix}{name}.")
         elif old != new:
-            changes.append(f"{prefix}{name} was {json.dumps(old)}, now {json.dumps(new)}")
-    return changes
+            differences.append(f"{prefix}{name} was {json.dumps(old)}, now {json.dumps(new)}")
+    return differences
 
 
 def versions() -> dict[str, str]:
@@ -152,10 +242,18 @@ def versions() -> dict[str, str]:
 def free_memory() -> int:
     """Bytes this process may still take: the machine's, or less inside a container."""
     free = psutil.virtual_memory().available
-    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-    if limit.is_file() and used.is_file() and limit.read_text().strip() != "max":
-        free = min(free, int(limit.read_text()) - int(used.read_text()))
-    return free
+    container = Path("/sys/fs/cgroup")
+    limit = container / "memory.max"
+    if not limit.is_file() or limit.read_text().strip() == "max":
+        return free
+    # Pages of files that nobody has open count as used and go as soon as anybody needs the room.
+    cached = dict(line.split() for line in (container / "memory.stat").read_text().splitlines())["inactive_file"]
+    return min(free, int(limit.read_text()) - int((container / "memory.current").read_text()) + int(cached))
+
+
+def size_on_disk(directory: Path) -> int:
+    """Bytes of all files below."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
 def size(count: float) -> str:

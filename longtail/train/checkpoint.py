@@ -1,0 +1,109 @@
+"""A training on disk, without pickle: numbers in JSON, weights and optimiser state in safetensors.
+
+    training/NAME/
+    ├── last/     where a killed training goes on: weights, optimisers, average, position
+    ├── best/     the weights that did best on validation so far
+    └── final/    the trained weights; with these the other two are gone
+
+Randomness needs no place here: a training draws from a function of its seed and position (see loop.py).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from longtail import store
+from longtail.errors import RunError
+from longtail.train.averaging import Average
+from longtail.train.optim import Group
+
+STATE, TENSORS = "state.json", "tensors.safetensors"
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and lasting buffers by name, tied ones once."""
+    named = dict(model.named_parameters()) | dict(model.named_buffers())
+    lasting = model.state_dict().keys()
+    return {name: tensor.detach() for name, tensor in named.items() if name in lasting}
+
+
+def write(place: Path, state: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Put a checkpoint there, whole or not at all."""
+    with store.whole_directory(place) as building:
+        store.write_json(building / STATE, state)
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, building / TENSORS)
+
+
+def read(place: Path, device: torch.device) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The state and tensors written there."""
+    store.verify(place)
+    with safe_open(place / TENSORS, "pt", device=str(device)) as file:
+        # Copies: what safe_open gives is a mapping of a file that the next checkpoint replaces.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict
+    return store.read_json(place / STATE), tensors
+
+
+def put_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """The model takes the weights of a checkpoint."""
+    here = weights_of(model)
+    unlike = {name for name in here.keys() & tensors.keys() if here[name].shape != tensors[name].shape}
+    unlike |= here.keys() ^ tensors.keys()
+    if unlike:
+        raise RunError(
+            f"the weights on disk are of a model with another shape ({', '.join(sorted(unlike)[:3])}), so the code "
+            "changed since they were written. Use another run directory, or delete this one to start anew."
+        )
+    for name, tensor in tensors.items():
+        here[name].copy_(tensor)
+
+
+# -- a training under way -----------------------------------------------------------------------------------------
+
+
+def pack(model: nn.Module, groups: Iterable[Group], average: Average) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Everything that moves: numbers, and tensors under names that say whose they are."""
+    tensors = {f"model/{name}": tensor for name, tensor in weights_of(model).items()}
+    tensors |= {f"average/{name}": tensor for name, tensor in average.means.items()}
+    numbers: dict[str, float] = {}
+    for group in groups:
+        for index, values in group.optimiser.state_dict()["state"].items():
+            for key, value in values.items():
+                (tensors if isinstance(value, Tensor) else numbers)[f"optimiser/{group.name}/{index}/{key}"] = value
+    return {"optimisers": numbers, "averaged": average.count}, tensors
+
+
+def unpack(
+    state: dict[str, Any], tensors: dict[str, Tensor], model: nn.Module, groups: Iterable[Group], average: Average
+) -> None:
+    """The other way: everything that moves is as it was."""
+    put_weights(model, _below("model/", tensors))
+    average.count, average.means = state["averaged"], _below("average/", tensors)
+    for group in groups:
+        mine = f"optimiser/{group.name}/"
+        of_parameter: dict[int, dict[str, Any]] = {}
+        for name, value in (_below(mine, tensors) | _below(mine, state["optimisers"])).items():
+            index, _, key = name.partition("/")
+            of_parameter.setdefault(int(index), {})[key] = value
+        group.optimiser.load_state_dict(group.optimiser.state_dict() | {"state": of_parameter})
+
+
+def _below(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
+
+
+# -- a finished training ------------------------------------------------------------------------------------------
+
+
+def finish(place: Path, state: dict[str, Any], model: nn.Module) -> None:
+    """Write the trained weights and delete what only an unfinished training needs."""
+    write(place / "final", state, weights_of(model))
+    shutil.rmtree(place / "last", ignore_errors=True)
+    shutil.rmtree(place / "best", ignore_errors=True)

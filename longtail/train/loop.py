@@ -1,0 +1,341 @@
+"""The training loop, the only one.
+
+    for every epoch
+        for every batch
+            loss, gradient, and a step of each group of parameters whose batches are together
+            now and then: average the weights, validate, checkpoint
+
+A model is an nn.Module with
+
+    loss(batch) -> Tensor               a number to make small, a mean over the batch's documents
+    rank(batch, k) -> Ranking           the answer that validation judges
+    groups(optim) -> list[Group]        optional: parameters with rates or optimisers of their own (optim.py)
+    start_epoch(epoch) -> None          optional: called before an epoch's first batch, never in the middle of one;
+                                        what it makes lives in buffers, which checkpoints carry
+
+Everything random in a step, from the order of the documents to dropout, is a function of (seed, epoch, batch).  So
+a killed training that goes on from a checkpoint ends with the same bits as one that was never killed, on the same
+number of threads, and a checkpoint holds no generator's state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from longtail import store
+from longtail.data.batches import Batches, generator, longest_first, prefetched, shuffled
+from longtail.errors import ConfigError, RunError
+from longtail.metrics import METRICS, Frequencies, evaluate_ranking
+from longtail.ranking import Ranking
+from longtail.train import checkpoint
+from longtail.train.averaging import Average
+from longtail.train.optim import Optim, groups_of, rate
+from longtail.train.progress import Watch
+from longtail.train.run import changes
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
+
+Model = TypeVar("Model", bound=nn.Module)
+Batch = TypeVar("Batch")
+
+
+def train(
+    run: Run, name: str, model: Model, batches: Batches, optim: Optim, *, seed: int,
+    valid: Batches | None = None, until: int | None = None, device: str = "cpu",
+) -> Model:  # fmt: skip
+    """`model`, trained: from its first step, from where a kill left it, or as an earlier attempt finished it.
+
+    With `until`, the training pauses when that many epochs are done; the next call under the same name goes
+    on, perhaps with other batches of the same documents.  After a kill, an early part may come back with
+    later weights, so whatever is made from a paused model belongs into a `run.stage`.
+    """
+    training = Training(run, name, model, batches, optim, seed, valid, torch.device(device))
+    if not training.was_finished():
+        training.resume()
+        with private_randomness(training.device), stop_requests() as asked:
+            training.go(optim.epochs if until is None else min(until, optim.epochs), asked)
+        training.finish() if training.is_over else training.save()
+    return model.eval()
+
+
+class Training:
+    """One training under way."""
+
+    def __init__(
+        self, run: Run, name: str, model: nn.Module, batches: Batches, optim: Optim, seed: int,
+        valid: Batches | None, device: torch.device,
+    ):  # fmt: skip
+        self.run, self.name, self.place = run, name, run.directory / "training" / name
+        self.model, self.batches, self.optim, self.seed, self.device = model.to(device), batches, optim, seed, device
+        self.valid = valid if valid is not None and len(valid.lengths) else None
+        self.cut_off = cut_off(optim.metric)
+        self.per_epoch = math.ceil(len(batches.lengths) / optim.batch_size)
+        self.total = optim.epochs * self.per_epoch
+        self.groups = groups_of(model, optim)
+        self.average = self._average()
+        self.step = 0  # batches done since the first epoch began
+        self.latest: dict[str, float] = {}  # metrics of the last validation,
+        self.best: dict[str, float] = {}  # of the best one,
+        self.waited = 0  # and how many came after that
+        self.saved = time.monotonic()
+
+    # -- the loop -------------------------------------------------------------------------------------------------
+
+    def go(self, epochs: int, asked_to_stop: threading.Event) -> None:
+        """Up to the end of so many epochs, or until validation has stopped improving."""
+        self.model.train()
+        with Watch(self.run, self.name, self.step, self.total, self.per_epoch) as watch:
+            while self.step < epochs * self.per_epoch and not self.is_over:
+                epoch, start = divmod(self.step, self.per_epoch)
+                if start == 0:
+                    self.start_epoch(epoch)
+                for documents, batch in prefetched(self.epoch_from(epoch, start)):
+                    loss = self.learn(batch, documents)
+                    self.step += 1
+                    self.average.take(self.step)
+                    watch.step(loss, documents)
+                    if self.is_due_for_validation:
+                        self.validate(watch)
+                    if self.is_due_for_checkpoint or asked_to_stop.is_set():
+                        self.save_between_steps(stop=asked_to_stop.is_set())
+                    if self.is_over:
+                        break
+
+    def start_epoch(self, epoch: int) -> None:
+        """Let the model prepare for an epoch, if it wants to."""
+        if hasattr(self.model, "start_epoch"):
+            reseed(self.device, self.seed, epoch)
+            self.model.start_epoch(epoch)  # type: ignore[operator]
+
+    def epoch_from(self, epoch: int, start: int) -> Iterator[tuple[int, Any]]:
+        """An epoch's batches without the first `start`, each with its number of documents."""
+        order = shuffled(self.batches.lengths, self.optim.batch_size, self.seed, epoch)
+        for at, rows in enumerate(order[start:], start):
+            batch = self.batches.batch(rows, generator(self.seed, epoch, at))
+            yield len(rows), on_device(batch, self.device)
+
+    def learn(self, batch: Any, documents: int) -> float:  # noqa: ANN401 - whatever the model reads
+        """A batch's loss and gradient, and a step of the groups whose turn it is."""
+        reseed(self.device, self.seed, *divmod(self.step, self.per_epoch))
+        with self._precision():
+            loss = self.model.loss(batch)  # type: ignore[operator]
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise self._diverged(f"the loss became {value}")
+        # A short batch counts as the share of a full one that it is; a step divides by the sum of the shares.
+        share = documents / self.optim.batch_size
+        if loss.requires_grad:  # a model with compiled gradients may leave them where its optimiser finds them
+            (loss * share).backward()
+        for group in self.groups:
+            group.gathered += share
+            done, due = (group.steps(batches, self.per_epoch) for batches in (self.step, self.step + 1))
+            if due > done:
+                group.step(rate(self.optim, done, group.steps(self.total, self.per_epoch)), self.optim.clip)
+        return value
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to learn: all epochs are done, or patience is."""
+        return self.step >= self.total or 0 < self.optim.patience <= self.waited
+
+    # -- validation -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_due_for_validation(self) -> bool:
+        """Every so many epochs or parts of one, and at the end."""
+        every = max(1, round(self.optim.valid_every * self.per_epoch))
+        return self.valid is not None and (self.step % every == 0 or self.step == self.total)
+
+    def validate(self, watch: Watch) -> None:
+        """Judge the weights as they would be kept, the average where there is one, and keep the best."""
+        started = time.monotonic()
+        with self.average.in_place():
+            self.latest = self._metrics()
+            if self.latest[self.optim.metric] > self.best.get(self.optim.metric, -math.inf):
+                self.best, self.waited = self.latest, 0
+                if self.optim.keep == "best":
+                    checkpoint.write(self.place / "best", self.best, checkpoint.weights_of(self.model))
+            else:
+                self.waited += 1
+        watch.validated(self.latest, time.monotonic() - started)
+
+    def _metrics(self) -> dict[str, float]:
+        assert self.valid is not None
+        hidden = 0 if self.valid.filtered is None else int(np.diff(self.valid.filtered.indptr).max(initial=0))
+        ks = sorted({1, 3, 5, self.cut_off})
+        with self._precision():
+            ranking = rank(self.model, self.valid, ks[-1] + hidden, self.optim.batch_size, str(self.device))
+        seen = Frequencies.of(self.batches.labels)
+        return evaluate_ranking(ranking, self.valid.labels, train=seen, ks=ks, filtered=self.valid.filtered).metrics
+
+    # -- on disk --------------------------------------------------------------------------------------------------
+
+    @property
+    def is_due_for_checkpoint(self) -> bool:
+        """Every so many seconds."""
+        return time.monotonic() - self.saved >= self.optim.checkpoint_every
+
+    def save_between_steps(self, stop: bool) -> None:
+        """Checkpoint unless gradients are waiting for a group's next step, which comes soon."""
+        if any(group.gathered for group in self.groups):
+            return
+        self.save()
+        if stop:
+            epoch, at = divmod(self.step, self.per_epoch)
+            line = f"{self.name} stopped in epoch {epoch + 1}, batch {at} of {self.per_epoch}, and was saved"
+            self.run.say(line)
+            raise KeyboardInterrupt(line)
+
+    def save(self) -> None:
+        """Write what a killed training needs to go on."""
+        numbers, tensors = checkpoint.pack(self.model, self.groups, self.average)
+        if not all(torch.isfinite(tensor).all() for tensor in tensors.values() if tensor.is_floating_point()):
+            raise self._diverged("the weights are no longer finite")
+        checkpoint.write(self.place / "last", self._state() | numbers, tensors)
+        self.saved = time.monotonic()
+
+    def resume(self) -> None:
+        """Go on from the last checkpoint, if there is one."""
+        if store.finished(self.place / "last"):
+            state, tensors = self._read("last")
+            checkpoint.unpack(state, tensors, self.model, self.groups, self.average)
+            self.run.log("resumed", name=self.name, step=self.step)
+
+    def finish(self) -> None:
+        """Settle for the weights to keep and write them."""
+        if self.best and self.optim.keep == "best":
+            checkpoint.put_weights(self.model, checkpoint.read(self.place / "best", self.device)[1])
+        else:
+            self.average.settle()
+        checkpoint.finish(self.place, self._state(), self.model)
+        self.run.validation = self._kept()
+        self.run.log("trained", name=self.name, steps=self.step, **self._kept())
+
+    def was_finished(self) -> bool:
+        """Take the weights of an earlier attempt that came to its end, if there are any."""
+        if not store.finished(self.place / "final"):
+            return False
+        checkpoint.put_weights(self.model, self._read("final")[1])
+        self.run.validation = self._kept()
+        return True
+
+    def _state(self) -> dict[str, Any]:
+        progress = {"step": self.step, "latest": self.latest, "best": self.best, "waited": self.waited}
+        return progress | {"training": self._identity()}
+
+    def _read(self, which: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        state, tensors = checkpoint.read(self.place / which, self.device)
+        if differences := changes(state["training"], self._identity()):
+            raise RunError(f"{self.place / which} is of another training: {'; '.join(differences)}")
+        self.step, self.latest, self.best, self.waited = (state[key] for key in ("step", "latest", "best", "waited"))
+        return state, tensors
+
+    def _identity(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.optim) | {"seed": self.seed, "documents": len(self.batches.lengths)}
+
+    def _kept(self) -> dict[str, float]:
+        return self.best if self.optim.keep == "best" else self.latest
+
+    # -- small parts ----------------------------------------------------------------------------------------------
+
+    def _average(self) -> Average:
+        averaged = {id(parameter) for group in self.groups if group.average for parameter in group.parameters}
+        named = {name: each for name, each in self.model.named_parameters() if id(each) in averaged}
+        start = math.inf if self.optim.average_from is None else self.optim.average_from * self.per_epoch
+        return Average(named, start, self.optim.average_every or self.per_epoch)
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.optim.precision == "bf16")
+
+    def _diverged(self, what: str) -> RunError:
+        epoch, at = divmod(self.step, self.per_epoch)
+        return RunError(
+            f"{self.name}: {what} in epoch {epoch + 1}, batch {at + 1}. Start a new run with a smaller learning rate "
+            f"(lr = {self.optim.lr:g} now), a warm-up, or clip = 1; the last checkpoint here is from before."
+        )
+
+
+def rank(model: nn.Module, batches: Batches, k: int, batch_size: int, device: str = "cpu") -> Ranking:
+    """The k best labels of every document, in the documents' order."""
+    order = longest_first(batches.lengths, batch_size)
+    if not order:
+        return Ranking.of_rows([], k)
+    ready = (on_device(batches.batch(rows, generator(0)), torch.device(device)) for rows in order)
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        ranking = Ranking.joined(model.rank(batch, k) for batch in prefetched(ready))  # type: ignore[operator]
+    model.train(was_training)
+    back = np.argsort(np.concatenate(order))
+    return Ranking(ranking.labels[back], ranking.scores[back])
+
+
+def cut_off(metric: str) -> int:
+    """The k of a metric's name."""
+    name, _, k = metric.partition("@")
+    if name not in METRICS or not k.isdecimal() or int(k) < 1:
+        raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
+    return int(k)
+
+
+def on_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch with its tensors on `device`."""
+    values = {item.name: getattr(batch, item.name) for item in dataclasses.fields(batch)}  # type: ignore[arg-type]
+    moved = {name: value.to(device) for name, value in values.items() if isinstance(value, torch.Tensor)}
+    return dataclasses.replace(batch, **moved)  # type: ignore[type-var]
+
+
+# -- randomness and signals belong to whoever called us -----------------------------------------------------------
+
+
+@contextmanager
+def private_randomness(device: torch.device) -> Iterator[None]:
+    """Whatever is drawn or seeded within leaves torch's own generators as they were."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        yield
+
+
+def reseed(device: torch.device, seed: int, *place: int) -> None:
+    """From here on torch draws what belongs to this place of a training."""
+    number = int(generator(seed, *place).integers(2**63))
+    # torch.manual_seed does the same for every device there could be and takes a hundred times as long.
+    torch.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(number)
+
+
+@contextmanager
+def stop_requests() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set; asked a second time, the process stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # only that one may handle signals
+        yield asked
+        return
+    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def give_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(*_: object) -> None:
+        asked.set()
+        give_back()
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield asked
+    finally:
+        give_back()
