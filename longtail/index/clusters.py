@@ -1,0 +1,158 @@
+"""Balanced 2-means: split the labels in half until every cluster is small enough, and the tree of these splits."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.kernels.csr import frozen, rows_of
+from longtail.kernels.halves import LEFT, NEITHER, RIGHT, forget, move, products
+from longtail.kernels.threads import each_in_threads
+
+TOLERANCE = 1e-4  # a split is settled when the mean cosine to its half's centre rises less (AttentionXML)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Labels in groups: cluster c holds labels[starts[c]:starts[c + 1]], and neighbouring clusters are alike."""
+
+    labels: np.ndarray  # (labels,) int32, every label once
+    starts: np.ndarray  # (clusters + 1,) int64
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, cluster: int) -> np.ndarray:
+        return self.labels[self.starts[cluster] : self.starts[cluster + 1]]
+
+    @property
+    def of_label(self) -> np.ndarray:
+        """The cluster of every label."""
+        cluster = np.empty(len(self.labels), np.int32)
+        cluster[self.labels] = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
+        return cluster
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Labels under clusters under larger clusters, each level numbered so that brothers stand together.
+
+    The children of node p of level d - 1 are the nodes starts[d][p] to starts[d][p + 1] of level d; level -1 is
+    the root, and node i of the last level is the label labels[i].
+    """
+
+    starts: list[np.ndarray]
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def width(self, level: int) -> int:
+        """How many nodes a level has."""
+        return int(self.starts[level][-1])
+
+    def parents(self, level: int) -> np.ndarray:
+        """The parent of every node of a level."""
+        return np.repeat(np.arange(len(self.starts[level]) - 1, dtype=np.int32), np.diff(self.starts[level]))
+
+
+def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: int) -> Clusters:
+    """Rows of `points` in 2^n clusters of at most `max_size`, whose sizes differ by at most one.
+
+    Every split is spherical 2-means with equal halves (Parabel: Prabhu et al., WWW 2018, section 4.1).
+
+    >>> balanced_clusters(np.array([[1, 0], [0, 1], [1, 0.1], [0.1, 1]]), max_size=2, seed=0).of_label.tolist()
+    [1, 0, 1, 0]
+    """
+    given = Points(points)
+    clusters = Clusters(np.arange(points.shape[0], dtype=np.int32), np.array([0, points.shape[0]], np.int64))
+    for depth in range(_halvings(points.shape[0], max_size)):
+        clusters = _halved(clusters, given, [seed, depth])
+    return clusters
+
+
+def tree_over(clusters: Clusters, branching: int) -> Tree:
+    """The tree whose last clusters are these; `branching` neighbours at most share a parent, up to the root.
+
+    Clusters come from halving, so neighbours are the halves of one larger cluster when `branching` is a power of two.
+    """
+    starts = [clusters.starts]
+    while len(starts[0]) - 1 > branching:
+        n_nodes = len(starts[0]) - 1
+        starts.insert(0, np.append(np.arange(0, n_nodes, branching), n_nodes))
+    # One cluster needs no choice between clusters: its labels hang on the root.
+    if len(clusters) > 1:
+        starts.insert(0, np.array([0, len(starts[0]) - 1]))
+    return Tree(starts, clusters.labels)
+
+
+class Points:
+    """Rows to be clustered, and room for every thread to add up two groups of them."""
+
+    def __init__(self, points: sp.csr_array | np.ndarray):
+        self.rows = frozen(points, np.float32) if isinstance(points, np.ndarray) else rows_of(points)
+        self._dimensions, self._room = points.shape[1], threading.local()
+
+    @contextmanager
+    def sums(self, members: np.ndarray) -> Iterator[np.ndarray]:
+        """Two zero vectors to work with, (dimensions, 2); only dimensions of these members may be touched."""
+        if not hasattr(self._room, "sums"):
+            self._room.sums = np.zeros((self._dimensions, 2), np.float32)
+        yield self._room.sums
+        forget(self.rows, members, self._room.sums)
+
+
+def _halvings(n_points: int, max_size: int) -> int:
+    """How often to halve until no cluster has more than `max_size` points."""
+    return max(0, math.ceil(n_points / max_size) - 1).bit_length()
+
+
+def _halved(clusters: Clusters, points: Points, seed: list[int]) -> Clusters:
+    """Twice as many clusters; each split draws from its own generator, so that threads change nothing."""
+
+    def halve(cluster: int) -> tuple[np.ndarray, np.ndarray]:
+        members = clusters[cluster]
+        right = right_half(points, members, np.random.default_rng([*seed, cluster]))
+        return members[~right], members[right]
+
+    halves = [half for pair in each_in_threads(halve, range(len(clusters))) for half in pair]
+    return Clusters(np.concatenate(halves), np.cumsum([0, *map(len, halves)]))
+
+
+def right_half(points: Points, members: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Which of the members go to the right when they are split in equal halves; an odd one stays left."""
+    if len(members) < 2:
+        return np.zeros(len(members), bool)
+    before = np.full(len(members), NEITHER, np.int8)
+    side = before.copy()
+    side[rng.choice(len(members), 2, replace=False)] = LEFT, RIGHT
+    with points.sums(members) as sums:
+        previous, similarity = -np.inf, -1.0
+        while similarity - previous > TOLERANCE:
+            move(points.rows, members, before, side, sums)
+            near = products(points.rows, members, sums)
+            cosines = near / _norms(near, side)
+            before, side = side, upper_half(cosines[:, RIGHT] - cosines[:, LEFT]).astype(np.int8)
+            previous, similarity = similarity, cosines[np.arange(len(side)), side].mean()
+    return side == RIGHT
+
+
+def _norms(near: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """Lengths of both sums: |s|^2 is the sum of its points' products with s.  A zero sum attracts nothing."""
+    squared = np.array([near[side == group, group].sum() for group in (LEFT, RIGHT)])
+    return np.sqrt(np.where(squared > 0, squared, np.inf))
+
+
+def upper_half(scores: np.ndarray) -> np.ndarray:
+    """True at the floor(n / 2) largest scores; among equal ones the later stand higher."""
+    n_lower = len(scores) - len(scores) // 2
+    bar = np.partition(scores, n_lower)[n_lower]
+    above, level = scores > bar, np.flatnonzero(scores == bar)
+    above[level[len(level) - (len(scores) // 2 - above.sum()) :]] = True
+    return above
