@@ -1,0 +1,82 @@
+"""Rankings: one order, one tie rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtail.corpus import PAD
+from longtail.errors import RankingError
+from longtail.ranking import Ranking
+
+
+def stored(rows: list[dict[int, float]], n_labels: int = 10, kind: type = np.float32) -> sp.csr_array:
+    """Sparse scores that keep their zeros and the order given."""
+    labels = [label for row in rows for label in row]
+    scores = [score for row in rows for score in row.values()]
+    starts = np.cumsum([0, *map(len, rows)])
+    return sp.csr_array((np.array(scores, kind), np.array(labels, int), starts), shape=(len(rows), n_labels))
+
+
+def test_scores_fall_and_short_rows_are_padded():
+    ranking = Ranking.of_scores(stored([{4: 0.1, 7: 0.9, 2: 0.5}, {}, {0: 0.3}]), k=2)
+    assert ranking.labels.tolist() == [[7, 2], [PAD, PAD], [0, PAD]]
+    np.testing.assert_array_equal(ranking.scores, np.array([[0.9, 0.5], [0, 0], [0.3, 0]], np.float32))
+    assert (ranking.labels.dtype, ranking.scores.dtype) == (np.int32, np.float32)
+
+
+@given(st.permutations(range(8)), st.integers(1, 8))
+@settings(deadline=None)
+def test_equal_scores_stand_in_label_order_however_they_are_stored(order: list[int], k: int):
+    ranking = Ranking.of_scores(stored([dict.fromkeys(order, 0.5)]), k)
+    assert ranking.labels[0].tolist() == list(range(k))
+
+
+def test_ties_are_those_of_the_scores_we_keep():
+    # Different in float64, equal in float32: the smaller label must come first.
+    ranking = Ranking.of_scores(stored([{3: 0.5, 6: 0.5 + 1e-12}], kind=np.float64), k=2)
+    assert ranking.labels.tolist() == [[3, 6]] and ranking.scores[0, 0] == ranking.scores[0, 1]
+
+
+def test_a_stored_zero_is_a_candidate_and_an_absent_one_is_not():
+    ranking = Ranking.of_scores(stored([{1: -0.5, 5: 0.0}]), k=3)
+    assert ranking.labels.tolist() == [[5, 1, PAD]]
+
+
+def test_a_nan_is_refused_with_its_row():
+    with pytest.raises(RankingError, match="row 2 of the scores holds a NaN"):
+        Ranking.of_scores(stored([{1: 0.5}, {}, {2: 0.1, 3: np.nan}]), k=1)
+
+
+def test_labels_and_scores_must_have_one_shape():
+    with pytest.raises(RankingError, match=r"\(2, 3\) and \(2, 2\)"):
+        Ranking(np.zeros((2, 3), np.int32), np.zeros((2, 2), np.float32))
+    with pytest.raises(RankingError):
+        Ranking(np.zeros(3, np.int32), np.zeros(3, np.float32))
+
+
+def test_batches_join_in_order():
+    one, other = Ranking.of_scores(stored([{1: 0.5}]), 2), Ranking.of_scores(stored([{2: 0.5}, {3: 1.0}]), 2)
+    joined = Ranking.joined([one, other])
+    assert joined.labels[:, 0].tolist() == [1, 2, 3] and len(joined) == 3 and joined.k == 2
+
+
+def test_rows_that_are_in_order_already_are_padded():
+    rows = [(np.array([4, 2]), np.array([0.9, 0.3])), (np.array([], int), np.array([]))]
+    ranking = Ranking.of_rows(rows, k=3)
+    assert ranking.labels.tolist() == [[4, 2, PAD], [PAD] * 3]
+    np.testing.assert_array_equal(ranking.scores[0], np.array([0.9, 0.3, 0], np.float32))
+
+
+def test_the_top_is_the_first_columns():
+    ranking = Ranking.of_scores(stored([{4: 0.1, 7: 0.9, 2: 0.5}]), k=3)
+    assert ranking.top(2).labels.tolist() == [[7, 2]]
+
+
+def test_labels_below_a_threshold_become_pad():
+    ranking = Ranking.of_scores(stored([{4: 0.25, 7: 0.75, 2: 0.5}]), k=4).above(0.5)
+    assert ranking.labels.tolist() == [[7, 2, PAD, PAD]] and ranking.scores.tolist() == [[0.75, 0.5, 0, 0]]
+    assert ranking.scores.dtype == np.float32
