@@ -1,0 +1,360 @@
+"""Longtail as a scikit-learn estimator: labels go out in the form they came in.
+
+    y in fit                                    predict                          score
+    label lists, [["cat", "pet"], ["dog"]]      label lists, best label first    nDCG@k
+    a 0/1 matrix, dense or sparse               a 0/1 matrix of the same kind    nDCG@k
+    one class a document, ["cat", "dog"]        one class a document             accuracy
+
+A row of strings is a label list, a row of numbers is a row of a matrix, as everywhere in scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import PAD, Corpus, Documents, LabelSet
+from longtail.errors import ConfigError, CorpusError, MissingExtraError, RunError
+from longtail.metrics import evaluate_ranking
+from longtail.predictor import Predictor
+from longtail.predictor import fit as train
+from longtail.ranking import Ranking
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
+    from sklearn.utils.multiclass import type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise MissingExtraError("longtail.sklearn", "sklearn") from None
+
+ArrayLike: TypeAlias = Any  # scikit-learn's word: texts, arrays, sparse matrices, data frames, lists of lists
+
+MOST_CELLS = 100_000_000  # of predict_proba's dense answer: with the ranking it is made from, under 2 GB
+
+
+class ExtremeClassifier(ClassifierMixin, BaseEstimator):
+    """Any method of Longtail where scikit-learn expects a classifier.
+
+    `k` and `threshold` say which labels `predict` returns: at most the `k` best of a document, and of those the
+    ones that score at least `threshold`.  `run` is a directory in which a killed training goes on where it
+    stopped; leave it out when cross-validating, where every fold is a training of its own.  `settings` are the
+    method's own (`longtail methods METHOD` explains them), set, cloned and searched like any other parameter.
+
+    X is texts, or a numeric matrix of features, dense or sparse.  After `fit` there are `classes_`, `predictor_`
+    (the `longtail.Predictor`, to save or to ask for label names) and, for features, `n_features_in_`.
+
+    >>> texts = ["a cat that purrs", "a dog that barks", "a purring cat at home", "a barking dog at home"]
+    >>> tags = [["cat"], ["dog"], ["cat", "home"], ["dog", "home"]]
+    >>> tagger = ExtremeClassifier("centroid", k=2, threshold=0.3).fit(texts, tags)
+    >>> tagger.predict(["the cat purrs", "dog"])
+    [['cat'], ['dog']]
+    >>> labels, scores = tagger.predict_topk(["the cat purrs", "dog"], k=2)
+    >>> labels[:, 0].tolist(), scores.shape
+    (['cat', 'dog'], (2, 2))
+    """
+
+    def __init__(
+        self,
+        method: str = "linear",
+        *,
+        k: int = 5,
+        threshold: float = 0.5,
+        run: str | Path | None = None,
+        seed: int = 0,
+        **settings: Any,  # noqa: ANN401 - the method's own Config checks them, in fit
+    ):
+        self.method, self.k, self.threshold, self.run, self.seed = method, k, threshold, run, seed
+        self._settings = settings
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, the method's settings among them."""
+        return super().get_params(deep) | self._settings
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - scikit-learn's signature
+        """Change parameters; a name that is not one of ours is a setting, which `fit` checks."""
+        ours = params.keys() & super().get_params(deep=False).keys()
+        super().set_params(**{name: params[name] for name in ours})
+        self._settings = self._settings | {name: value for name, value in params.items() if name not in ours}
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        # Not `string`: to scikit-learn that means matrices of strings, and our texts come in one dimension.
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn which documents get which labels."""
+        self._check_params()
+        documents = self._documents(X, reset=True)
+        target = target_of(y)
+        check_consistent_length(X, y)
+        label_set = LabelSet.of(str(label) for label in target.classes)
+        corpus = Corpus(documents, target.matrix(y), label_set, name="X").fingerprinted()
+        self.predictor_: Predictor = train(self.method, corpus, self.run, seed=self.seed, **self._settings)
+        self.classes_, self._target = target.classes, target
+        return self
+
+    def predict(self, X: ArrayLike) -> ArrayLike:
+        """The labels of each document, in the form `y` had."""
+        ranking = self._rank(X, self.k)
+        return self._target.answer(ranking, self.threshold)
+
+    def predict_topk(self, X: ArrayLike, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The k best labels of each document and their scores, (documents, k) each, best first.
+
+        The answer is as wide as you ask, however many labels there are.  Where a document has fewer than k
+        candidates the label is None (-1 where labels are the columns of a matrix) and the score 0.
+        """
+        ranking = self._rank(X, self.k if k is None else k)
+        return self._target.named(ranking.labels), ranking.scores
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """The score of every label, (documents, labels); where a document has one class its scores sum to 1.
+
+        A label that the method did not even consider scores 0.  The array is dense, as scikit-learn expects,
+        and refused where it would be huge.
+        """
+        check_is_fitted(self)
+        documents, n_labels = self._documents(X, reset=False), len(self.classes_)
+        if len(documents) * n_labels > MOST_CELLS:
+            raise RunError(
+                f"predict_proba would fill {len(documents):,} x {n_labels:,} cells; ask predict_topk for the best "
+                f"labels, or for {MOST_CELLS // n_labels:,} documents at once"
+            )
+        ranking = self.predictor_.rank(documents, n_labels)
+        return shares(ranking, n_labels) if self._one_class else dense(ranking, n_labels)
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy where a document has one class, else nDCG@k of the k best labels, whatever their scores.
+
+        Between 0 and 1.  A label that training never saw counts as missed, a document without labels as 0.
+        """
+        check_is_fitted(self)
+        if self._one_class:
+            return super().score(X, y)
+        truth = self._target.matrix(y)
+        check_consistent_length(X, y)
+        return evaluate_ranking(self._rank(X, self.k), truth, ks=[self.k]).metrics[f"nDCG@{self.k}"] / 100
+
+    @property
+    def _one_class(self) -> bool:
+        return isinstance(self._target, Classes)
+
+    def _rank(self, X: ArrayLike, k: int) -> Ranking:
+        check_is_fitted(self)
+        return self.predictor_.rank(self._documents(X, reset=False), k)
+
+    def _documents(self, X: ArrayLike, *, reset: bool) -> Documents:
+        if reset:  # what an earlier fit knew about its features
+            for stale in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+                delattr(self, stale)
+        texts = texts_of(X)
+        if not reset and (texts is None) != hasattr(self, "n_features_in_"):
+            learned = "texts" if texts is None else "a matrix of features"
+            raise CorpusError(f"this model learned from {learned}, and X is something else")
+        if texts is not None:
+            return Documents.of(texts)
+        features = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32)
+        return Documents(features=sp.csr_array(features))
+
+    def _check_params(self) -> None:
+        if not isinstance(self.k, Integral) or self.k < 1:
+            raise ConfigError(f"k = {self.k!r}: how many labels to predict at most, a whole number from 1")
+        if not isinstance(self.threshold, Real) or not 0 <= self.threshold <= 1:
+            raise ConfigError(f"threshold = {self.threshold!r}: scores lie between 0 and 1")
+
+
+def texts_of(X: ArrayLike) -> Iterable[str] | None:
+    """X if it is texts, None if it is something else."""
+    if isinstance(X, str):
+        raise CorpusError("X is one text; put it in a list: [text]")
+    if not _iterable(X) or getattr(X, "ndim", 1) != 1:
+        return None
+    odd = next((row for row, item in enumerate(X) if not isinstance(item, str)), None)
+    if odd is None:
+        return X
+    if any(isinstance(item, str) for item in X):
+        raise CorpusError(f"row {odd} of X is no text, others are; give every document a text, be it an empty one")
+    return None
+
+
+def _iterable(value: ArrayLike) -> bool:
+    return hasattr(value, "__iter__") and not sp.issparse(value)
+
+
+# -- the forms of y -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelLists:
+    """For each document the names of its labels."""
+
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, y: ArrayLike) -> LabelLists:
+        """All labels there are."""
+        return cls(np.array(sorted(set().union(*label_rows(y))), object))
+
+    def matrix(self, y: ArrayLike) -> sp.csr_array:
+        """A label that training never saw gets a column behind the known ones: it cannot be found, only missed."""
+        column = {label: at for at, label in enumerate(self.classes)}
+        rows = label_rows(y)
+        indices = np.array([column.setdefault(label, len(column)) for row in rows for label in row], np.int32)
+        indptr = np.cumsum([0, *map(len, rows)])
+        return sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(column)))
+
+    def answer(self, ranking: Ranking, threshold: float) -> list[list[str]]:
+        """For each document its labels, best first."""
+        return [[self.classes[at] for at in row if at != PAD] for row in ranking.above(threshold).labels.tolist()]
+
+    def named(self, labels: np.ndarray) -> np.ndarray:
+        """Names, None for no label."""
+        return _or_none(self.classes, labels)
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """A 0/1 matrix (documents, labels); labels are called by the numbers of their columns."""
+
+    classes: np.ndarray
+    dtype: np.dtype
+    sparse: bool
+
+    @classmethod
+    def of(cls, y: ArrayLike) -> Indicator:
+        """Its columns, and what kind of matrix to answer with."""
+        cells = check_array(y, accept_sparse=True, input_name="y")
+        return cls(np.arange(cells.shape[1]), cells.dtype, sp.issparse(cells))
+
+    def matrix(self, y: ArrayLike) -> sp.csr_array:
+        """The cells that are 1, without stored zeros."""
+        cells = sp.csr_array(check_array(y, accept_sparse="csr", input_name="y"), dtype=np.float32, copy=True)
+        cells.eliminate_zeros()
+        cells.sum_duplicates()
+        if cells.shape[1] != len(self.classes):
+            raise CorpusError(f"y has {cells.shape[1]} columns, and this model knows {len(self.classes)} labels")
+        if (cells.data != 1).any():
+            raise CorpusError(f"y holds {cells.data[cells.data != 1][0]:g}; a matrix of labels holds 0 and 1 only")
+        return cells
+
+    def answer(self, ranking: Ranking, threshold: float) -> np.ndarray | sp.csr_array:
+        """A matrix like y, 1 for the labels of each document."""
+        rows, labels, _ = _ranked(ranking.above(threshold))
+        shape = len(ranking), len(self.classes)
+        cells = sp.csr_array((np.ones(len(rows), self.dtype), (rows, labels)), shape=shape)
+        return cells if self.sparse else cells.toarray()
+
+    def named(self, labels: np.ndarray) -> np.ndarray:
+        """Numbers of columns, -1 for no label."""
+        return labels
+
+
+@dataclass(frozen=True)
+class Classes:
+    """One class a document."""
+
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, y: ArrayLike) -> Classes:
+        """All classes there are."""
+        return cls(np.unique(column_or_1d(y, warn=True)))
+
+    def matrix(self, y: ArrayLike) -> sp.csr_array:
+        """A single 1 in each row."""
+        indices = np.searchsorted(self.classes, column_or_1d(y)).astype(np.int32)
+        ones, indptr = np.ones(len(indices), np.float32), np.arange(len(indices) + 1)
+        return sp.csr_array((ones, indices, indptr), shape=(len(indices), len(self.classes)))
+
+    def answer(self, ranking: Ranking, threshold: float) -> np.ndarray:
+        """The best class, however low it scores: every document has one."""
+        return self.classes[ranking.labels[:, 0]]
+
+    def named(self, labels: np.ndarray) -> np.ndarray:
+        """Classes, None for no class."""
+        return _or_none(self.classes, labels)
+
+
+Target = LabelLists | Indicator | Classes
+
+# What is not label lists, by scikit-learn's names.
+TARGETS: dict[str, type[Classes] | type[Indicator]] = {
+    "binary": Classes,
+    "multiclass": Classes,
+    "multilabel-indicator": Indicator,
+}
+
+
+def target_of(y: ArrayLike) -> Target:
+    """The form of y, by what it holds."""
+    if y is None:
+        raise ValueError("ExtremeClassifier requires y to be passed, but the target y is None")
+    if holds_label_lists(y):
+        return LabelLists.of(y)
+    kind = type_of_target(y, input_name="y")
+    if kind not in TARGETS:
+        forms = "lists of labels, which are strings; a 0/1 matrix; or one class a document"
+        raise ValueError(f"Unknown label type: {kind}. y can be {forms}")
+    return TARGETS[kind].of(y)
+
+
+def holds_label_lists(y: ArrayLike) -> bool:
+    """Whether y's rows hold strings; rows of numbers are rows of a matrix."""
+    if not _iterable(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
+        return False
+    return any(isinstance(label, str) for row in y if _is_label_list(row) for label in row)
+
+
+def label_rows(y: ArrayLike) -> list[list[str]]:
+    """Each document's labels, sorted, none twice."""
+    for at, row in enumerate(y):
+        if not _is_label_list(row):
+            raise CorpusError(f"row {at} of y is {row!r}; write each document's labels as a list, be it an empty one")
+        for label in row:
+            if not isinstance(label, str):
+                raise CorpusError(f"row {at} of y holds {label!r}; labels in lists are strings")
+    return [sorted(set(row)) for row in y]
+
+
+def _is_label_list(row: ArrayLike) -> bool:
+    return isinstance(row, Collection) and not isinstance(row, str)
+
+
+# -- rankings as scikit-learn wants them --------------------------------------------------------------------------
+
+
+def dense(ranking: Ranking, n_labels: int) -> np.ndarray:
+    """The score of every label, 0 for those not ranked."""
+    rows, labels, scores = _ranked(ranking)
+    cells = np.zeros((len(ranking), n_labels))
+    cells[rows, labels] = scores
+    return cells
+
+
+def shares(ranking: Ranking, n_labels: int) -> np.ndarray:
+    """The share of every label in its document's scores; where all are 0, the ranked ones share alike."""
+    cells = dense(ranking, n_labels)
+    rows, labels, _ = _ranked(ranking)
+    undecided = (cells.sum(1) == 0)[rows]
+    cells[rows[undecided], labels[undecided]] = 1
+    return cells / cells.sum(1, keepdims=True)
+
+
+def _ranked(ranking: Ranking) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Document, label and score of everything in a ranking."""
+    rows, places = np.nonzero(ranking.labels != PAD)
+    return rows, ranking.labels[rows, places], ranking.scores[rows, places]
+
+
+def _or_none(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    return np.concatenate([classes.astype(object), [None]])[labels]  # PAD, which is -1, finds the None at the end
