@@ -24,28 +24,33 @@ def top_of_rows(scores: Rows, k: int, threads: int | None = None) -> tuple[np.nd
 
 @njit(nogil=True, cache=True)
 def _top_of_rows(starts, labels, scores, start, stop, best_labels, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Each output row is a heap with the worst of the best on top, until it is emptied from the back."""
-    k = best_labels.shape[1]
     for row in range(start, stop):
-        heap_labels, heap_scores = best_labels[row], best_scores[row]
-        kept = min(k, starts[row + 1] - starts[row])
-        if kept == 0:
-            continue
-        heap_labels[:kept] = labels[starts[row] : starts[row] + kept]
-        heap_scores[:kept] = scores[starts[row] : starts[row] + kept]
-        for at in range(kept // 2 - 1, -1, -1):
-            _sink(heap_labels, heap_scores, at, kept)
-        for at in range(starts[row] + kept, starts[row + 1]):
-            if _stands_behind(heap_labels[0], heap_scores[0], labels[at], scores[at]):
-                heap_labels[0], heap_scores[0] = labels[at], scores[at]
-                _sink(heap_labels, heap_scores, 0, kept)
-        for last in range(kept - 1, 0, -1):
-            heap_labels[0], heap_labels[last] = heap_labels[last], heap_labels[0]
-            heap_scores[0], heap_scores[last] = heap_scores[last], heap_scores[0]
-            _sink(heap_labels, heap_scores, 0, last)
+        entries = slice(starts[row], starts[row + 1])
+        keep_best(labels[entries], scores[entries], best_labels[row], best_scores[row])
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
+def keep_best(labels, scores, best_labels, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Fill the two output rows from the front, for other kernels to call; what is not needed stays as it is.
+
+    They are a heap with the worst of the best on top, until it is emptied from the back.
+    """
+    kept = min(len(best_labels), len(labels))
+    for at in range(kept):  # assigning slices compiles three times as long
+        best_labels[at], best_scores[at] = labels[at], scores[at]
+    for at in range(kept // 2 - 1, -1, -1):
+        _sink(best_labels, best_scores, at, kept)
+    for at in range(kept, len(labels)):
+        if _stands_behind(best_labels[0], best_scores[0], labels[at], scores[at]):
+            best_labels[0], best_scores[0] = labels[at], scores[at]
+            _sink(best_labels, best_scores, 0, kept)
+    for last in range(kept - 1, 0, -1):
+        best_labels[0], best_labels[last] = best_labels[last], best_labels[0]
+        best_scores[0], best_scores[last] = best_scores[last], best_scores[0]
+        _sink(best_labels, best_scores, 0, last)
+
+
+@njit(nogil=True, cache=True)
 def _stands_behind(label, score, other_label, other_score):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return score < other_score or (score == other_score and label > other_label)
 
