@@ -30,7 +30,7 @@ def _top_of_rows(starts, labels, scores, start, stop, best_labels, best_scores):
 
 
 @njit(nogil=True, cache=True)
-def keep_best(labels, scores, best_labels, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def keep_best(labels: np.ndarray, scores: np.ndarray, best_labels: np.ndarray, best_scores: np.ndarray) -> None:
     """Fill the two output rows from the front, for other kernels to call; what is not needed stays as it is.
 
     They are a heap with the worst of the best on top, until it is emptied from the back.
