@@ -1,0 +1,148 @@
+"""Sparse documents against sparse weights: a few candidates of each, or the children of a few nodes of a tree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from longtail.corpus import PAD
+from longtail.kernels.csr import Rows, frozen
+from longtail.kernels.threads import in_threads
+from longtail.kernels.top import keep_best
+
+# -- given candidates, label by label ----------------------------------------------------------------------------------
+
+
+def score_candidates(
+    features: Rows, weights: Rows, biases: np.ndarray, candidates: np.ndarray, n_features: int, threads: int | None = None
+) -> np.ndarray:
+    """x·w + b of each document's candidates, (documents, width), 0 at PAD; row l of `weights` is label l."""
+    scores = np.zeros(candidates.shape, np.float32)
+    biases, candidates = frozen(biases, np.float32), frozen(candidates, np.int32)
+
+    def part(start: int, stop: int) -> None:
+        room = np.zeros(n_features, np.float32)
+        _score_candidates(*features, *weights, biases, candidates, start, stop, room, scores)
+
+    in_threads(part, len(candidates), threads)
+    return scores
+
+
+# Only the order of additions is left to the compiler: NaN and infinity keep their meaning.
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _score_candidates(  # noqa: ANN202
+    starts, columns, values, label_starts, label_columns, label_values, biases, candidates, start, stop, room, scores  # noqa: ANN001
+):  # fmt: skip
+    """The document is spread out in `room` (features,), so that each weight finds its value without a search."""
+    for document in range(start, stop):
+        for j in range(starts[document], starts[document + 1]):
+            room[columns[j]] = values[j]
+        for at, label in enumerate(candidates[document]):
+            if label == PAD:
+                continue
+            score = biases[label]
+            for j in range(label_starts[label], label_starts[label + 1]):
+                score += label_values[j] * room[label_columns[j]]
+            scores[document, at] = score
+        for j in range(starts[document], starts[document + 1]):
+            room[columns[j]] = 0
+
+
+# -- children of the nodes in a beam, feature by feature ---------------------------------------------------------------
+
+
+def open_nodes(
+    features: Rows,
+    weights: Rows,
+    biases: np.ndarray,
+    child_starts: np.ndarray,
+    names: np.ndarray,
+    beam: tuple[np.ndarray, np.ndarray],
+    k: int,
+    power: float,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k most believed children of the nodes in each document's beam, best first: names and beliefs, (documents, k).
+
+    `beam` holds nodes (sorted or not, PAD where there are fewer) and beliefs, (documents, width) each.  The children of
+    node p are child_starts[p] to child_starts[p + 1]; row f of `weights` holds the children that give feature f a weight,
+    in order, so brothers stand together there too.  A child is believed exp(-max(0, 1 - x·w - b)^power) of its parent,
+    or sigmoid(x·w + b) of it when `power` is 0.
+    """
+    nodes, beliefs = frozen(beam[0], np.int32), frozen(beam[1], np.float32)
+    best_names, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
+    tree = frozen(biases, np.float32), frozen(child_starts, np.int64), frozen(names, np.int32)
+
+    def part(start: int, stop: int) -> None:
+        _open_nodes(*features, *weights, *tree, nodes, beliefs, float(power), start, stop, best_names, best_beliefs)
+
+    in_threads(part, len(nodes), threads)
+    return best_names, best_beliefs
+
+
+@njit(nogil=True, cache=True)
+def _open_nodes(  # noqa: ANN202
+    starts, columns, values, weight_starts, children, weights, biases, child_starts, names,  # noqa: ANN001
+    nodes, beliefs, power, start, stop, best_names, best_beliefs,  # noqa: ANN001
+):  # fmt: skip
+    widest = np.sort(np.diff(child_starts))[::-1][: nodes.shape[1]].sum()
+    margins, found = np.empty(widest, np.float32), np.empty(widest, np.int32)
+    for document in range(start, stop):
+        # Brothers stand in order in the weights: one walk meets all open nodes if these are in order too.
+        order = np.argsort(nodes[document])
+        opened = nodes[document][order]
+        n_found = _begin(opened, child_starts, biases, margins)
+        for j in range(starts[document], starts[document + 1]):
+            row = slice(weight_starts[columns[j]], weight_starts[columns[j] + 1])
+            _add_feature(values[j], children[row], weights[row], opened, child_starts, margins)
+        _believe(opened, beliefs[document][order], child_starts, names, power, margins, found)
+        keep_best(found[:n_found], margins[:n_found], best_names[document], best_beliefs[document])
+
+
+@njit(nogil=True, cache=True)
+def _begin(opened, child_starts, biases, margins):  # noqa: ANN001, ANN202
+    """The biases of all children, one open node after the other; how many there are."""
+    n_found = 0
+    for node in opened:
+        if node != PAD:
+            for child in range(child_starts[node], child_starts[node + 1]):
+                margins[n_found] = biases[child]
+                n_found += 1
+    return n_found
+
+
+@njit(nogil=True, cache=True)
+def _add_feature(value, children, weights, opened, child_starts, margins):  # noqa: ANN001, ANN202
+    """Add one feature's weights to the margins of the open nodes' children."""
+    at, offset = 0, 0
+    for node in opened:
+        if node == PAD:
+            continue
+        first, last = child_starts[node], child_starts[node + 1]
+        at += np.searchsorted(children[at:], first)
+        while at < len(children) and children[at] < last:
+            margins[offset + children[at] - first] += value * weights[at]
+            at += 1
+        if at == len(children):
+            break
+        offset += last - first
+
+
+@njit(nogil=True, cache=True)
+def _believe(opened, beliefs, child_starts, names, power, margins, found):  # noqa: ANN001, ANN202
+    """Turn margins into beliefs, and name the children."""
+    at = 0
+    for node, belief in zip(opened, beliefs):
+        if node == PAD:
+            continue
+        for child in range(child_starts[node], child_starts[node + 1]):
+            found[at] = names[child]
+            margins[at] = belief * _credibility(margins[at], power)
+            at += 1
+
+
+@njit(nogil=True, cache=True)
+def _credibility(margin, power):  # noqa: ANN001, ANN202
+    if power == 0:
+        return 1 / (1 + np.exp(-margin))
+    return np.exp(-(max(0, 1 - margin) ** power))

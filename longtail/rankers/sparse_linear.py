@@ -1,0 +1,89 @@
+"""One sparse linear classifier a label, trained only where the label is a candidate.
+
+With as many labels as there are documents, every document is a negative example of nearly every label.  A label
+learns from the documents for which it was shortlisted, which are those it must be told apart from, and from its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.dual import Block, Problem, train_block
+from longtail.kernels.sparse_scores import score_candidates
+from longtail.kernels.threads import each_in_threads
+from longtail.shortlist import Shortlist
+
+TOGETHER = 64  # labels solved side by side when they share one list of documents
+APART = 16  # when each has its own, and most documents of the block mean nothing to most of its labels
+
+
+@dataclass(frozen=True)
+class SparseLinear:
+    """w·x + b for every label; most weights are absent."""
+
+    weights: sp.csr_array  # (labels, features) float32
+    biases: np.ndarray  # (labels,) float32
+
+    def margins(self, features: sp.csr_array, shortlist: Shortlist) -> np.ndarray:
+        """w·x + b of each document's candidates, (documents, width); 0 at PAD."""
+        return score_candidates(rows_of(features), rows_of(self.weights), self.biases, shortlist.labels, features.shape[1])
+
+
+def train(
+    features: sp.csr_array,
+    labels: sp.csr_array,
+    shortlist: sp.csr_array,
+    lists: np.ndarray | None = None,
+    *,
+    cost: float = 1.0,
+    bias: float = 1.0,
+    tolerance: float = 0.1,
+    max_passes: int = 100,
+    threshold: float = 0.1,
+    seed: int = 0,
+) -> SparseLinear:
+    """Train label l on the documents that shortlist it and on those that carry it.
+
+    `features` (documents, features), `labels` (documents, labels).  The stored entries of `shortlist` say which
+    documents shortlist what: labels, or groups of labels when lists[l] names the column of label l.
+
+    Solver and defaults are LIBLINEAR's as PECOS uses it; see longtail.kernels.dual.
+    """
+    rows, positives, shortlists = rows_of(features), _by_column(labels), _by_column(shortlist)
+    problem = Problem(float(cost), float(bias), float(tolerance), max_passes, seed)
+    n_labels, n_features = labels.shape[1], features.shape[1]
+    column = np.arange(n_labels, dtype=np.int32) if lists is None else np.asarray(lists, np.int32)
+
+    def solve(members: np.ndarray) -> Block:
+        return train_block(rows, positives, shortlists, members, column[members], n_features, problem, float(threshold))
+
+    blocks = _blocks(np.arange(n_labels) // APART if lists is None else column)
+    return _joined(each_in_threads(solve, blocks), np.concatenate(blocks), n_features)
+
+
+def _by_column(matrix: sp.csr_array) -> Rows:
+    """The documents of every column, in order."""
+    return rows_of(matrix.T.tocsr())
+
+
+def _blocks(groups: np.ndarray) -> list[np.ndarray]:
+    """Labels to be solved side by side: of one group, and no more than TOGETHER."""
+    order = np.argsort(groups, kind="stable").astype(np.int32)
+    runs = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    return [block for run in runs for block in np.array_split(run, math.ceil(len(run) / TOGETHER))]
+
+
+def _joined(blocks: list[Block], order: np.ndarray, n_features: int) -> SparseLinear:
+    """The classifiers of all blocks, label 0 first."""
+    lengths = np.concatenate([np.diff(block.starts) for block in blocks])
+    weights = np.concatenate([block.weights for block in blocks])
+    features = np.concatenate([block.features for block in blocks])
+    biases = np.concatenate([block.biases for block in blocks])
+    by_label = np.argsort(order)
+    joined = sp.csr_array((weights, features, np.append(0, np.cumsum(lengths))), shape=(len(order), n_features))
+    return SparseLinear(joined[by_label], biases[by_label])
