@@ -98,6 +98,8 @@ def train(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Draws everything that is random.")] = None,
+    device: Annotated[str, typer.Option(help="Where neural methods train: cpu, cuda, cuda:1.")] = "cpu",
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
 ) -> None:
     """Train a method on a corpus; the model is RUN/model."""
     from longtail.config import parse_assignment, read_toml
@@ -109,7 +111,7 @@ def train(
     settings: dict[str, Any] = read_toml(config) if config else {}
     settings |= dict(map(parse_assignment, set_ or []))
     settings |= {} if seed is None else {"seed": seed}
-    fit(method, load(corpus).train, run=run, say=_say, **settings)
+    fit(method, load(corpus).train, run=run, say=_say, device=device, tensorboard=tensorboard, **settings)
     _say(f"done: {run / 'model'}")
 
 

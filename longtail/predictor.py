@@ -18,8 +18,8 @@ import hashlib
 import json
 import tempfile
 import typing
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -33,7 +33,7 @@ from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError, ModelError
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
-from longtail.train.run import open_run, versions
+from longtail.train.run import open_run, silent, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
@@ -158,7 +158,9 @@ def fit(
     corpus: Corpus,
     run: str | Path | None = None,
     *,
-    say: Callable[[str], None] = lambda line: None,
+    say: Callable[[str], None] = silent,
+    device: str = "cpu",
+    tensorboard: bool = False,
     **settings: Any,  # noqa: ANN401 - the method's own Config checks them
 ) -> Predictor:
     """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
@@ -168,8 +170,13 @@ def fit(
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
     chosen = method(name)
     config = settings_of.build(chosen.Config, settings)
-    with _place(run) as directory, open_run(Path(directory), name, dataclasses.asdict(config), corpus, say) as started:
-        finished = Path(directory) / "model"
+    with (
+        _place(run) as place,
+        open_run(
+            place, name, dataclasses.asdict(config), corpus, say, device=device, tensorboard=tensorboard
+        ) as started,
+    ):
+        finished = place / "model"
         if store.finished(finished):
             say(f"{finished} is already there")
             return open_model(finished)
@@ -185,8 +192,13 @@ def fit(
         return open_model(finished)
 
 
-def _place(run: str | Path | None) -> AbstractContextManager[str]:
-    return tempfile.TemporaryDirectory(prefix="longtail-") if run is None else nullcontext(str(run))
+@contextmanager
+def _place(run: str | Path | None) -> Iterator[Path]:
+    if run is not None:
+        yield Path(run)
+        return
+    with tempfile.TemporaryDirectory(prefix="longtail-") as directory:
+        yield Path(directory)
 
 
 def _described(corpus: Corpus) -> dict[str, Any]:
