@@ -56,7 +56,7 @@ def shuffled(lengths: np.ndarray, size: int, seed: int, epoch: int) -> list[np.n
     padding; then the batches are shuffled.  Equal lengths make it a plain shuffle.
 
     >>> [batch.tolist() for batch in shuffled(np.ones(5), size=2, seed=0, epoch=0)]
-    [[2, 0], [3, 1], [4]]
+    [[4], [2, 1], [0, 3]]
     """
     rng = generator(seed, epoch)
     rows = rng.permutation(len(lengths))

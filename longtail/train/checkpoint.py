@@ -11,6 +11,7 @@ Randomness needs no place here: a training draws from a function of its seed and
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -88,11 +89,19 @@ def unpack(
     average.count, average.means = state["averaged"], _below("average/", tensors)
     for group in groups:
         mine = f"optimiser/{group.name}/"
-        of_parameter: dict[int, dict[str, Any]] = {}
+        found: dict[int, dict[str, Any]] = defaultdict(dict)
         for name, value in (_below(mine, tensors) | _below(mine, state["optimisers"])).items():
             index, _, key = name.partition("/")
-            of_parameter.setdefault(int(index), {})[key] = value
-        group.optimiser.load_state_dict(group.optimiser.state_dict() | {"state": of_parameter})
+            found[int(index)][key] = _laid_out_like(group.parameters[int(index)], value)
+        group.optimiser.load_state_dict(group.optimiser.state_dict() | {"state": found})
+
+
+def _laid_out_like(parameter: nn.Parameter, value: Any) -> Any:  # noqa: ANN401 - a tensor or a number
+    # Fused optimisers walk parameter and state through memory side by side; files hold rows one after another,
+    # and a transposed parameter does not.
+    if isinstance(value, Tensor) and value.shape == parameter.shape:
+        return torch.empty_like(parameter, dtype=value.dtype).copy_(value)
+    return value
 
 
 def _below(prefix: str, named: dict[str, Any]) -> dict[str, Any]:

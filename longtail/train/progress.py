@@ -81,7 +81,7 @@ class Watch:
 
     def state(self) -> str:
         """Where the training stands, in a line."""
-        epochs = f"epoch {min(self.done, self.total - 1) // self.per_epoch + 1} of {self.total // self.per_epoch}"
+        epochs = f"epoch {(max(self.done, 1) - 1) // self.per_epoch + 1} of {self.total // self.per_epoch}"
         parts = [epochs, f"loss {self.loss():.4g}", f"{self.speed():,.0f} documents/s"]
         parts += [f"{name} {self.metrics[name]:.1f}" for name in SHOWN if name in self.metrics]
         return ", ".join([*parts, f"{spoken(self.seconds_left())} left"])

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longtail.corpus import PAD
+from longtail.data.batches import TokenBatches, generator, longest_first, padded, positives, prefetched, shuffled
+
+LENGTHS = st.lists(st.integers(0, 9), max_size=40).map(np.array)
+
+
+@given(LENGTHS, st.integers(1, 9), st.integers(0, 3), st.integers(0, 3))
+def test_an_epoch_reads_every_document_once_in_full_batches_but_one(lengths, size, seed, epoch):
+    batches = shuffled(lengths, size, seed, epoch)
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    assert sorted(map(len, batches), reverse=True)[: len(lengths) // size] == [size] * (len(lengths) // size)
+    assert len(batches) == -(-len(lengths) // size)
+
+
+def order(seed: int, epoch: int) -> list[list[int]]:
+    return [batch.tolist() for batch in shuffled(np.ones(50), 4, seed, epoch)]
+
+
+def test_the_order_is_a_function_of_seed_and_epoch_alone():
+    assert order(1, 2) == order(1, 2)
+    assert order(1, 2) != order(1, 3)
+    assert order(1, 2) != order(2, 2)
+
+
+def test_documents_of_like_length_share_a_batch():
+    lengths = np.random.default_rng(0).geometric(0.02, 4000)
+
+    def tokens_with_padding(batches: list[np.ndarray]) -> int:
+        return sum(len(rows) * lengths[rows].max() for rows in batches)
+
+    chance = np.split(np.random.default_rng(1).permutation(4000), 250)
+    bucketed = tokens_with_padding(shuffled(lengths, 16, seed=0, epoch=0))
+    assert bucketed < 1.25 * lengths.sum() < 0.5 * tokens_with_padding(chance)
+
+
+def test_batches_do_not_come_in_order_of_length():
+    lengths = np.arange(1000)
+    means = [lengths[rows].mean() for rows in shuffled(lengths, 10, seed=0, epoch=0)]
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.3
+
+
+def test_companions_change_from_epoch_to_epoch_even_in_a_small_corpus():
+    lengths = np.arange(64)
+    first, second = ({frozenset(rows) for rows in shuffled(lengths, 8, 0, epoch)} for epoch in (0, 1))
+    assert not first & second
+
+
+def test_ranking_reads_the_longest_first():
+    assert [batch.tolist() for batch in longest_first(np.array([1, 5, 3, 5]), 3)] == [[1, 3, 2], [0]]
+
+
+def test_places_draw_differently_even_where_they_begin_alike():
+    draws = [generator(7, *key).integers(2**32) for key in ((), (0,), (0, 0), (0, 0, 0), (1,), (0, 1))]
+    assert len(set(draws)) == len(draws)
+
+
+@given(st.lists(st.lists(st.integers(0, 99), max_size=5), max_size=8))
+def test_padding_keeps_every_row_and_nothing_else(rows):
+    flat = np.array([value for row in rows for value in row], np.int32)
+    stops = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    table = padded(flat, np.concatenate([[0], stops])[: len(rows)], stops, pad=-7)
+    width = max(map(len, rows), default=0)
+    assert table.tolist() == [row + [-7] * (width - len(row)) for row in rows]
+
+
+def test_positives_are_the_true_labels_then_pad():
+    labels = sp.csr_array(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]]))
+    assert positives(labels, np.array([2, 0, 1])).tolist() == [[0, PAD], [1, 2], [PAD, PAD]]
+
+
+def test_a_token_batch_holds_the_documents_asked_for():
+    labels = sp.csr_array(np.array([[1, 0], [0, 1], [1, 1]]))
+    tokens = TokenBatches(np.array([4, 5, 6, 7, 8, 9], np.uint16), np.array([0, 2, 2, 6]), labels, pad=3)
+    batch = tokens.batch(np.array([2, 0, 1]), generator(0))
+    assert batch.rows.tolist() == [2, 0, 1]
+    assert batch.ids.tolist() == [[6, 7, 8, 9], [4, 5, 3, 3], [3, 3, 3, 3]]
+    assert batch.ids.dtype == torch.int64
+    assert batch.lengths.tolist() == [4, 2, 0]
+    assert batch.mask.tolist() == [[True] * 4, [True, True, False, False], [False] * 4]
+    assert batch.positives.tolist() == [[0, 1], [0, PAD], [1, PAD]]
+    assert tokens.lengths.tolist() == [2, 0, 4]
+
+
+def test_prefetching_keeps_the_order():
+    assert list(prefetched(iter(range(20)), ahead=3)) == list(range(20))
+
+
+def test_prefetching_makes_the_next_while_this_one_is_in_use():
+    made = threading.Semaphore(0)
+
+    def items():
+        for item in range(3):
+            made.release()
+            yield item
+
+    stream = prefetched(items(), ahead=2)
+    next(stream)
+    assert made.acquire(timeout=5), "the first was made"
+    assert made.acquire(timeout=5), "the second is made though nobody asked for it yet"
+    stream.close()
+
+
+def test_what_fails_while_prefetching_fails_where_it_is_used():
+    def items():
+        yield 1
+        raise ValueError("the second document is broken")
+
+    stream = prefetched(items())
+    assert next(stream) == 1
+    with pytest.raises(ValueError, match="second document"):
+        next(stream)
+
+
+def test_leaving_early_leaves_no_thread_behind():
+    stream = prefetched(iter(range(1000)))
+    next(stream)
+    stream.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("prefetch")]

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from longtail.config import build
+from longtail.errors import ConfigError
+from longtail.train.optim import Group, Optim, adamw, groups_of, norm, rate
+
+
+def rates(optim: Optim, steps: int) -> list[float]:
+    return [rate(optim, step, steps) for step in range(steps)]
+
+
+def test_a_constant_rate_stays():
+    assert rates(Optim(schedule="constant"), 3) == [1, 1, 1]
+
+
+def test_warm_up_climbs_to_the_peak_and_a_linear_rate_falls_towards_zero():
+    expected = [0.5, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]
+    assert rates(Optim(schedule="linear", warmup=0.2), 10) == pytest.approx(expected)
+
+
+def test_decaf_halves_its_rate_after_half_and_three_quarters():
+    """20 epochs: after epoch 10 and 15 (authors' configuration of module I)."""
+    assert rates(Optim(schedule="halving"), 20) == [1] * 10 + [0.5] * 5 + [0.25] * 5
+
+
+def test_lightdxml_halves_its_rate_at_epochs_14_21_and_25():
+    halving = Optim(schedule="halving", halve_at=(14 / 26, 21 / 26, 25 / 26))
+    assert rates(halving, 26 * 3) == [1] * 42 + [0.5] * 21 + [0.25] * 12 + [0.125] * 3
+
+
+def test_every_schedule_keeps_the_rate_above_zero():
+    for schedule in ("constant", "linear", "halving"):
+        assert all(0 < value <= 1 for value in rates(Optim(schedule=schedule, warmup=0.1), 37))
+
+
+def group(*parameters: nn.Parameter, lr: float = 1.0, accumulate: int = 1) -> Group:
+    return Group("some", torch.optim.SGD(list(parameters), lr=lr), accumulate)
+
+
+@pytest.mark.parametrize(("accumulate", "per_epoch"), [(1, 3), (4, 10), (3, 9), (7, 2)])
+def test_a_group_counts_its_steps_and_an_epochs_last_batch_makes_one(accumulate, per_epoch):
+    taken, expected = 0, [0]
+    for batch in range(3 * per_epoch):
+        at = batch % per_epoch + 1
+        taken += at % accumulate == 0 or at == per_epoch
+        expected.append(taken)
+    some = group(nn.Parameter(torch.ones(1)), accumulate=accumulate)
+    assert [some.steps(batches, per_epoch) for batches in range(3 * per_epoch + 1)] == expected
+
+
+def test_a_step_moves_by_the_mean_gradient_at_its_share_of_the_rate():
+    parameter = nn.Parameter(torch.tensor([10.0]))
+    some = group(parameter, lr=2.0)
+    (parameter * 3.0).sum().backward()
+    (parameter * 6.0 * 0.5).sum().backward()  # a batch half as large
+    some.gathered = 1.5
+    some.step(rate=0.5, clip=0)
+    assert parameter.item() == pytest.approx(10 - 2.0 * 0.5 * (3 + 6 * 0.5) / 1.5)
+    assert parameter.grad is None
+    assert some.gathered == 0
+
+
+def test_rates_start_from_the_peak_each_time():
+    parameter = nn.Parameter(torch.zeros(1))
+    some = group(parameter, lr=2.0)
+    for share in (0.5, 0.25):
+        parameter.grad, some.gathered = torch.ones(1), 1.0
+        some.step(share, clip=0)
+    assert parameter.item() == -(1.0 + 0.5)
+
+
+@pytest.mark.parametrize(("clip", "expected"), [(0, 1.0), (1, 0.2), (10, 1.0)])
+def test_clipping_shortens_a_long_gradient_and_leaves_a_short_one(clip, expected):
+    first, second = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
+    some = group(first, second)
+    first.grad, second.grad, some.gathered = torch.tensor([6.0]), torch.tensor([8.0]), 2.0  # mean gradient (3, 4)
+    some.step(1.0, clip)
+    assert (first.item(), second.item()) == pytest.approx((-3 * expected, -4 * expected))
+
+
+def test_a_row_that_was_touched_twice_counts_once_in_the_norm():
+    sparse = torch.sparse_coo_tensor([[2, 2, 5]], [[1.0], [2.0], [4.0]], (9, 1), check_invariants=True)
+    assert norm([sparse]) == 5
+    assert norm([sparse, torch.tensor([[12.0]])]) == 13
+
+
+def test_sparse_gradients_are_scaled_and_clipped_like_dense_ones():
+    moved = []
+    for sparse in (False, True):
+        table = nn.Embedding(5, 2, sparse=sparse)
+        nn.init.zeros_(table.weight)
+        some = group(table.weight)
+        (table(torch.tensor([1, 3, 3])) * torch.tensor([[3.0, 4.0], [1.0, 2.0], [5.0, 6.0]])).sum().backward()
+        some.gathered = 2.0
+        some.step(1.0, clip=0.5)
+        moved.append(table.weight.detach())
+    assert torch.allclose(*moved)
+    assert moved[0].norm().item() == pytest.approx(0.5)
+
+
+def test_matrices_decay_and_biases_and_gains_do_not():
+    model = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))
+    optimiser = adamw(model.parameters(), lr=0.1, weight_decay=0.5)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimiser.step()
+    shrunk = [torch.allclose(new, old * (1 - 0.1 * 0.5)) for new, old in zip(model.parameters(), before)]
+    same = [torch.equal(new, old) for new, old in zip(model.parameters(), before)]
+    assert shrunk[0] and not same[0]
+    assert same[1:] == [True, True, True]
+
+
+def test_frozen_weights_belong_to_no_group():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    model[0].requires_grad_(False)
+    (only,) = groups_of(model, Optim(accumulate=5))
+    assert [id(each) for each in only.parameters] == [id(each) for each in model[1].parameters()]
+    assert only.accumulate == 5
+
+
+class Chooses(nn.Module):
+    def __init__(self, *names: str):
+        super().__init__()
+        self.names, self.first, self.second = names, nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        return [Group(str(at), adamw(getattr(self, name).parameters(), optim.lr)) for at, name in enumerate(self.names)]
+
+
+def test_a_model_declares_its_groups():
+    assert [each.name for each in groups_of(Chooses("first", "second"), Optim())] == ["0", "1"]
+
+
+def test_a_weight_that_nobody_moves_is_noticed():
+    with pytest.raises(ValueError, match=r"second\.weight.*second\.bias"):
+        groups_of(Chooses("first"), Optim())
+
+
+def test_a_weight_that_two_groups_move_is_noticed():
+    with pytest.raises(ValueError, match=r"\['first\.weight', 'first\.bias'\]"):
+        groups_of(Chooses("first", "second", "first"), Optim())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("lr", 0), ("lr", math.nan), ("epochs", 0), ("batch_size", 0), ("accumulate", 0), ("clip", -1), ("warmup", 1.5),
+     ("valid_every", 0), ("patience", -1), ("weight_decay", -0.1), ("halve_at", (0.5, 7.0)), ("checkpoint_every", -1)],
+)  # fmt: skip
+def test_impossible_settings_are_refused_by_name(field, value):
+    with pytest.raises(ConfigError, match=field):
+        Optim(**{field: value})
+
+
+def test_settings_come_from_text_as_on_the_command_line():
+    settings = {"lr": "1e-4", "halve_at": "0.5, 0.75,0.9", "average_from": "4", "schedule": "halving"}
+    assert build(Optim, settings) == Optim(lr=1e-4, halve_at=(0.5, 0.75, 0.9), average_from=4, schedule="halving")
+    assert build(Optim, {"halve_at": [0.25]}).halve_at == (0.25,)
+    assert build(Optim, {"halve_at": ""}).halve_at == ()
+    with pytest.raises(ConfigError, match="halve_at = 'x': expected float"):
+        build(Optim, {"halve_at": "0.5,x"})
