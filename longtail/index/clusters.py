@@ -41,28 +41,38 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Tree:
-    """Labels under clusters under larger clusters, each level numbered so that brothers stand together.
+    """Labels under clusters under larger clusters, every level numbered so that brothers stand together.
 
-    The children of node p of level d - 1 are the nodes starts[d][p] to starts[d][p + 1] of level d; level -1 is
-    the root, and node i of the last level is the label labels[i].
+    Level 0 is the root.  The children of node p of level d are the nodes starts[d][p] to starts[d][p + 1] of the next
+    level, and node i of the last level is the label labels[i].
     """
 
-    starts: list[np.ndarray]
-    labels: np.ndarray
+    starts: list[np.ndarray]  # (nodes of the level + 1,) int64 each
+    labels: np.ndarray  # int32
 
-    def __len__(self) -> int:
+    @property
+    def depth(self) -> int:
+        """The last level, that of the labels."""
         return len(self.starts)
 
     def width(self, level: int) -> int:
         """How many nodes a level has."""
-        return int(self.starts[level][-1])
+        return int(self.starts[level - 1][-1]) if level else 1
 
     def parents(self, level: int) -> np.ndarray:
         """The parent of every node of a level."""
-        return np.repeat(np.arange(len(self.starts[level]) - 1, dtype=np.int32), np.diff(self.starts[level]))
+        sizes = np.diff(self.starts[level - 1])
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    def above_labels(self, level: int) -> np.ndarray:
+        """The node of a level that labels[i] lies under, for every i."""
+        nodes = np.arange(len(self.labels), dtype=np.int32)
+        for below in range(self.depth, level, -1):
+            nodes = self.parents(below)[nodes]
+        return nodes
 
 
-def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: int) -> Clusters:
+def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: int | list[int]) -> Clusters:
     """Rows of `points` in 2^n clusters of at most `max_size`, whose sizes differ by at most one.
 
     Every split is spherical 2-means with equal halves (Parabel: Prabhu et al., WWW 2018, section 4.1).
@@ -73,22 +83,23 @@ def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: in
     given = Points(points)
     clusters = Clusters(np.arange(points.shape[0], dtype=np.int32), np.array([0, points.shape[0]], np.int64))
     for depth in range(_halvings(points.shape[0], max_size)):
-        clusters = _halved(clusters, given, [seed, depth])
+        clusters = _halved(clusters, given, [*np.atleast_1d(seed), depth])
     return clusters
 
 
 def tree_over(clusters: Clusters, branching: int) -> Tree:
-    """The tree whose last clusters are these; `branching` neighbours at most share a parent, up to the root.
+    """The tree whose last clusters are these, `branching` neighbours at most under one parent.
 
-    Clusters come from halving, so neighbours are the halves of one larger cluster when `branching` is a power of two.
+    Clusters come from halving, so with a power of two the neighbours are the parts of one larger cluster.
+
+    >>> tree = tree_over(Clusters(np.arange(6), np.array([0, 2, 4, 5, 6])), branching=2)
+    >>> [starts.tolist() for starts in tree.starts]
+    [[0, 2], [0, 2, 4], [0, 2, 4, 5, 6]]
     """
     starts = [clusters.starts]
-    while len(starts[0]) - 1 > branching:
+    while len(starts[0]) > 2:  # more than the root
         n_nodes = len(starts[0]) - 1
         starts.insert(0, np.append(np.arange(0, n_nodes, branching), n_nodes))
-    # One cluster needs no choice between clusters: its labels hang on the root.
-    if len(clusters) > 1:
-        starts.insert(0, np.array([0, len(starts[0]) - 1]))
     return Tree(starts, clusters.labels)
 
 

@@ -15,6 +15,6 @@ def rows_of(matrix: sp.csr_array) -> Rows:
 
 def frozen(array: np.ndarray, kind: type) -> np.ndarray:
     """A read-only view, copied only when its type differs; what is mapped from disk is read-only anyway."""
-    view = np.ascontiguousarray(array, kind).view()
+    view: np.ndarray = np.ascontiguousarray(array, kind).view()
     view.flags.writeable = False
     return view

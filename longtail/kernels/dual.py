@@ -65,7 +65,8 @@ def train_block(
     documents, signs = _take_part(*positives[:2], *shortlists[:2], labels, lists)
     names, *rows = _own_features(*features, documents, n_features, problem.bias)
     weights = _descend(*rows, signs, len(names) + 1, problem)
-    return Block(*_kept(weights, names, len(labels), threshold), weights[-1, : len(labels)] * problem.bias)
+    starts, kept_features, kept = _kept(weights, names, len(labels), threshold)
+    return Block(starts, kept_features, kept, weights[-1, : len(labels)] * problem.bias)
 
 
 def solve(features: Rows, n_features: int, signs: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -84,12 +85,12 @@ def solve(features: Rows, n_features: int, signs: np.ndarray, problem: Problem) 
 
 
 @njit(nogil=True, cache=True)
-def _padded(width):  # noqa: ANN001, ANN202
+def _padded(width):
     return (width + LANES - 1) // LANES * LANES
 
 
 @njit(nogil=True, cache=True)
-def _take_part(label_starts, label_documents, list_starts, list_documents, labels, lists):  # noqa: ANN001, ANN202
+def _take_part(label_starts, label_documents, list_starts, list_documents, labels, lists):
     """The documents of a block, sorted, and their sign for every label: +1 right, -1 wrong, 0 not asked."""
     parts = [label_documents[label_starts[label] : label_starts[label + 1]] for label in labels]
     for at, row in enumerate(lists):
@@ -104,7 +105,7 @@ def _take_part(label_starts, label_documents, list_starts, list_documents, label
 
 
 @njit(nogil=True, cache=True)
-def _joined(parts):  # noqa: ANN001, ANN202
+def _joined(parts):
     length = 0
     for part in parts:
         length += len(part)
@@ -117,7 +118,7 @@ def _joined(parts):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _mark(column, sign, documents, some):  # noqa: ANN001, ANN202
+def _mark(column, sign, documents, some):
     """Both lists are sorted, so one walk finds every one of `some` among `documents`."""
     at = 0
     for document in some:
@@ -127,7 +128,7 @@ def _mark(column, sign, documents, some):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _own_features(starts, columns, values, documents, n_features, bias):  # noqa: ANN001, ANN202
+def _own_features(starts, columns, values, documents, n_features, bias):
     """The rows of `documents` over only the features they use, in order and closed by the constant feature.
 
     First the names of these features.  Few features close together fit a cache that all features do not.
@@ -155,7 +156,7 @@ def _own_features(starts, columns, values, documents, n_features, bias):  # noqa
 
 
 @njit(nogil=True, cache=True)
-def _descend(starts, columns, values, signs, n_columns, problem):  # noqa: ANN001, ANN202
+def _descend(starts, columns, values, signs, n_columns, problem):
     """Weights (columns, labels) after the last pass.  Settled labels leave `signs`."""
     n_documents, width = signs.shape
     weights = np.zeros((n_columns, width), np.float32)
@@ -181,7 +182,7 @@ def _descend(starts, columns, values, signs, n_columns, problem):  # noqa: ANN00
 
 
 @njit(nogil=True, cache=True)
-def _curvatures(starts, values, softness):  # noqa: ANN001, ANN202
+def _curvatures(starts, values, softness):
     """Second derivative of the dual in each a_i: |x_i|^2 + 1 / (2 cost)."""
     curvatures = np.full(len(starts) - 1, softness, np.float32)
     for i in range(len(curvatures)):
@@ -191,7 +192,7 @@ def _curvatures(starts, values, softness):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _multiply(row, values, weights, margins):  # noqa: ANN001, ANN202
+def _multiply(row, values, weights, margins):
     """margins = x·w for every label.  Four features at a time, for each sum waits for the one before it."""
     margins[:] = 0
     whole = len(row) // 4 * 4
@@ -207,7 +208,7 @@ def _multiply(row, values, weights, margins):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest):  # noqa: ANN001, ANN202
+def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest):
     """Newton step in a_i, cut off at 0, of every label; `steps` is the change of a_i y_i.  True if any moved."""
     zero, one = np.float32(0), np.float32(1)
     moved = False
@@ -227,7 +228,7 @@ def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest): 
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _add(row, values, steps, weights):  # noqa: ANN001, ANN202
+def _add(row, values, steps, weights):
     """w += step * x for every label."""
     for j in range(len(row)):
         x, w = values[j], weights[row[j]]
@@ -236,7 +237,7 @@ def _add(row, values, steps, weights):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _settle(highest, lowest, tolerance, signs):  # noqa: ANN001, ANN202
+def _settle(highest, lowest, tolerance, signs):
     """Take labels out that have come close enough to their optimum; True when none is left."""
     settled = 0
     for label in range(len(highest)):
@@ -250,7 +251,7 @@ def _settle(highest, lowest, tolerance, signs):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _kept(weights, names, n_labels, threshold):  # noqa: ANN001, ANN202
+def _kept(weights, names, n_labels, threshold):
     """Starts, features and weights of every label's large enough weights; the constant feature's are not among them."""
     starts = np.zeros(n_labels + 1, np.int64)
     for at in range(len(names)):

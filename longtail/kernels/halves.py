@@ -13,7 +13,9 @@ LEFT, RIGHT, NEITHER = 0, 1, 2  # the group a point is in
 ANY_ORDER = {"reassoc", "contract"}
 
 
-def move(points: Rows | np.ndarray, members: np.ndarray, before: np.ndarray, after: np.ndarray, sums: np.ndarray) -> None:
+def move(
+    points: Rows | np.ndarray, members: np.ndarray, before: np.ndarray, after: np.ndarray, sums: np.ndarray
+) -> None:
     """Bring `sums` (dimensions, 2) up to date with members that changed their group."""
     if isinstance(points, tuple):
         _move(*points, members, before, after, sums)
@@ -35,7 +37,7 @@ def forget(points: Rows | np.ndarray, members: np.ndarray, sums: np.ndarray) -> 
 
 
 @njit(nogil=True, cache=True)
-def _move(starts, columns, values, members, before, after, sums):  # noqa: ANN001, ANN202
+def _move(starts, columns, values, members, before, after, sums):
     for at, point in enumerate(members):
         if before[at] == after[at]:
             continue
@@ -46,7 +48,7 @@ def _move(starts, columns, values, members, before, after, sums):  # noqa: ANN00
 
 
 @njit(nogil=True, cache=True, fastmath=ANY_ORDER)
-def _products(starts, columns, values, members, sums):  # noqa: ANN001, ANN202
+def _products(starts, columns, values, members, sums):
     result = np.empty((len(members), 2))
     for at, point in enumerate(members):
         left, right = np.float32(0), np.float32(0)
@@ -58,7 +60,7 @@ def _products(starts, columns, values, members, sums):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _forget(starts, columns, values, members, sums):  # noqa: ANN001, ANN202
+def _forget(starts, columns, values, members, sums):
     for point in members:
         for j in range(starts[point], starts[point + 1]):
             sums[columns[j], LEFT] = 0
@@ -66,7 +68,7 @@ def _forget(starts, columns, values, members, sums):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _move_dense(points, members, before, after, sums):  # noqa: ANN001, ANN202
+def _move_dense(points, members, before, after, sums):
     for at, point in enumerate(members):
         if before[at] == after[at]:
             continue
@@ -76,7 +78,7 @@ def _move_dense(points, members, before, after, sums):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True, fastmath=ANY_ORDER)
-def _products_dense(points, members, sums):  # noqa: ANN001, ANN202
+def _products_dense(points, members, sums):
     result = np.empty((len(members), 2))
     for at, point in enumerate(members):
         left, right = np.float32(0), np.float32(0)

@@ -14,7 +14,12 @@ from longtail.kernels.top import keep_best
 
 
 def score_candidates(
-    features: Rows, weights: Rows, biases: np.ndarray, candidates: np.ndarray, n_features: int, threads: int | None = None
+    features: Rows,
+    weights: Rows,
+    biases: np.ndarray,
+    candidates: np.ndarray,
+    n_features: int,
+    threads: int | None = None,
 ) -> np.ndarray:
     """x·w + b of each document's candidates, (documents, width), 0 at PAD; row l of `weights` is label l."""
     scores = np.zeros(candidates.shape, np.float32)
@@ -30,8 +35,8 @@ def score_candidates(
 
 # Only the order of additions is left to the compiler: NaN and infinity keep their meaning.
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def _score_candidates(  # noqa: ANN202
-    starts, columns, values, label_starts, label_columns, label_values, biases, candidates, start, stop, room, scores  # noqa: ANN001
+def _score_candidates(
+    starts, columns, values, label_starts, label_columns, label_values, biases, candidates, start, stop, room, scores
 ):  # fmt: skip
     """The document is spread out in `room` (features,), so that each weight finds its value without a search."""
     for document in range(start, stop):
@@ -64,10 +69,10 @@ def open_nodes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k most believed children of the nodes in each document's beam, best first: names and beliefs, (documents, k).
 
-    `beam` holds nodes (sorted or not, PAD where there are fewer) and beliefs, (documents, width) each.  The children of
-    node p are child_starts[p] to child_starts[p + 1]; row f of `weights` holds the children that give feature f a weight,
-    in order, so brothers stand together there too.  A child is believed exp(-max(0, 1 - x·w - b)^power) of its parent,
-    or sigmoid(x·w + b) of it when `power` is 0.
+    `beam` holds nodes (PAD where there are fewer) and beliefs, (documents, width) each.  The children of node p are
+    child_starts[p] to child_starts[p + 1].  Row f of `weights` holds the children for which feature f has a weight,
+    in order, so brothers stand together there too.  A child is believed exp(-max(0, 1 - x·w - b)^power) times as
+    much as its parent; a `power` of 0 means sigmoid(x·w + b) times.
     """
     nodes, beliefs = frozen(beam[0], np.int32), frozen(beam[1], np.float32)
     best_names, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
@@ -81,11 +86,11 @@ def open_nodes(
 
 
 @njit(nogil=True, cache=True)
-def _open_nodes(  # noqa: ANN202
-    starts, columns, values, weight_starts, children, weights, biases, child_starts, names,  # noqa: ANN001
-    nodes, beliefs, power, start, stop, best_names, best_beliefs,  # noqa: ANN001
+def _open_nodes(
+    starts, columns, values, weight_starts, children, weights, biases, child_starts, names,
+    nodes, beliefs, power, start, stop, best_names, best_beliefs,
 ):  # fmt: skip
-    widest = np.sort(np.diff(child_starts))[::-1][: nodes.shape[1]].sum()
+    widest = np.diff(child_starts).max() * nodes.shape[1]
     margins, found = np.empty(widest, np.float32), np.empty(widest, np.int32)
     for document in range(start, stop):
         # Brothers stand in order in the weights: one walk meets all open nodes if these are in order too.
@@ -100,7 +105,7 @@ def _open_nodes(  # noqa: ANN202
 
 
 @njit(nogil=True, cache=True)
-def _begin(opened, child_starts, biases, margins):  # noqa: ANN001, ANN202
+def _begin(opened, child_starts, biases, margins):
     """The biases of all children, one open node after the other; how many there are."""
     n_found = 0
     for node in opened:
@@ -112,7 +117,7 @@ def _begin(opened, child_starts, biases, margins):  # noqa: ANN001, ANN202
 
 
 @njit(nogil=True, cache=True)
-def _add_feature(value, children, weights, opened, child_starts, margins):  # noqa: ANN001, ANN202
+def _add_feature(value, children, weights, opened, child_starts, margins):
     """Add one feature's weights to the margins of the open nodes' children."""
     at, offset = 0, 0
     for node in opened:
@@ -129,7 +134,7 @@ def _add_feature(value, children, weights, opened, child_starts, margins):  # no
 
 
 @njit(nogil=True, cache=True)
-def _believe(opened, beliefs, child_starts, names, power, margins, found):  # noqa: ANN001, ANN202
+def _believe(opened, beliefs, child_starts, names, power, margins, found):
     """Turn margins into beliefs, and name the children."""
     at = 0
     for node, belief in zip(opened, beliefs):
@@ -142,7 +147,7 @@ def _believe(opened, beliefs, child_starts, names, power, margins, found):  # no
 
 
 @njit(nogil=True, cache=True)
-def _credibility(margin, power):  # noqa: ANN001, ANN202
+def _credibility(margin, power):
     if power == 0:
         return 1 / (1 + np.exp(-margin))
     return np.exp(-(max(0, 1 - margin) ** power))

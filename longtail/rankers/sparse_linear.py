@@ -31,7 +31,8 @@ class SparseLinear:
 
     def margins(self, features: sp.csr_array, shortlist: Shortlist) -> np.ndarray:
         """w·x + b of each document's candidates, (documents, width); 0 at PAD."""
-        return score_candidates(rows_of(features), rows_of(self.weights), self.biases, shortlist.labels, features.shape[1])
+        rows, weights = rows_of(features), rows_of(self.weights)
+        return score_candidates(rows, weights, self.biases, shortlist.labels, n_features=features.shape[1])
 
 
 def train(

@@ -1,0 +1,65 @@
+"""Documents as sparse rows of unit length: their words, weighed, or the features they came with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Documents, Texts
+from longtail.errors import CorpusError
+from longtail.features.tfidf import Tfidf, TfidfOptions
+
+
+@dataclass(frozen=True)
+class Bags:
+    """How documents become rows; without `tfidf` they must bring features of their own."""
+
+    n_features: int
+    tfidf: Tfidf | None
+
+    @classmethod
+    def fit(cls, documents: Documents, options: TfidfOptions) -> Bags:
+        """Learn words and their weights; where there is no text, take the features as they are given."""
+        if documents.texts is None:
+            return cls(documents.features.shape[1], None)  # type: ignore[union-attr]
+        tfidf = Tfidf.fit(documents.texts, options)
+        return cls(len(tfidf.vocabulary), tfidf)
+
+    def rows(self, documents: Documents) -> sp.csr_array:
+        """One row a document, (documents, features) float32."""
+        if self.tfidf is not None:
+            return self.tfidf.transform(_texts(documents))
+        if documents.features is None:
+            raise CorpusError("this model was trained on ready-made features; it cannot read texts")
+        if documents.features.shape[1] != self.n_features:
+            given = documents.features.shape[1]
+            raise CorpusError(f"these documents have {given} features, the model was trained on {self.n_features}")
+        return of_unit_length(documents.features)
+
+
+def _texts(documents: Documents) -> Texts:
+    if documents.texts is None:
+        raise CorpusError("this model reads texts, and these documents have only features")
+    return documents.texts
+
+
+def of_unit_length(rows: sp.csr_array) -> sp.csr_array:
+    """Rows divided by their Euclidean length, as float32 in index order; empty rows stay empty."""
+    lengths = np.sqrt(np.bincount(_row_numbers(rows), np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]))
+    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    unit = sp.csr_array((rows.data * scale[_row_numbers(rows)], rows.indices, rows.indptr), shape=rows.shape)
+    unit.sort_indices()
+    return unit.astype(np.float32)
+
+
+def _row_numbers(rows: sp.csr_array) -> np.ndarray:
+    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+
+
+def features_expected(documents: Documents) -> int:
+    """Stored features of all documents: counted where given, else one for every nine bytes of text."""
+    if documents.texts is None:
+        return documents.features.nnz  # type: ignore[union-attr]
+    return int((documents.texts.stops - documents.texts.starts).sum()) // 9

@@ -1,0 +1,105 @@
+"""Centroid: the labels whose documents, added up, use a document's words most alike.
+
+Rocchio's classifier: no training but counting, and a floor for everything else.  Rare labels fare well here, for
+one document is enough to be found by.
+
+    document --TF-IDF--> x        label l --> c_l = sum of its documents' x, of length 1        score = x·c_l
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import PAD, Corpus, Documents, Texts
+from longtail.features.bags import Bags, features_expected, of_unit_length
+from longtail.features.tfidf import TfidfOptions
+from longtail.kernels.csr import rows_of
+from longtail.kernels.nearest import nearest
+from longtail.ranking import Ranking
+from longtail.train.run import Need, Run
+
+
+@dataclass(frozen=True)
+class Config:
+    """Nothing here comes from a paper: the method is older than its settings."""
+
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become features")
+    label_text: bool = setting(True, "a label without documents is found by the words of its name and text")
+    seed: int = setting(0, "changes nothing: counting needs no chance")
+
+
+@dataclass(frozen=True)
+class Centroids:
+    """Labels by feature: an inverted index of the centroids."""
+
+    starts: np.ndarray  # (features + 1,) int64: feature f has weights[starts[f] : starts[f + 1]]
+    labels: np.ndarray  # int32
+    weights: np.ndarray  # float32
+
+
+@dataclass(frozen=True)
+class Centroid:
+    """Nearest centroids by cosine; a document without known words gets the most frequent labels."""
+
+    bags: Bags
+    centroids: Centroids
+    shares: np.ndarray  # (labels,) float32: the share of training documents that carry the label
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k nearest labels of each document; labels that share no word with it are left out."""
+        features = self.bags.rows(documents)
+        index = self.centroids.starts, self.centroids.labels, self.centroids.weights
+        labels, cosines = nearest(rows_of(features), index, len(self.shares), k)
+        empty = np.diff(features.indptr) == 0
+        labels[empty], cosines[empty] = most_frequent(self.shares, k)
+        return Ranking(labels, cosines)
+
+
+def most_frequent(shares: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The answer to a document that says nothing, (k,) each."""
+    order = np.argsort(-shares, kind="stable")[:k]
+    missing = (0, k - len(order))
+    return np.pad(order, missing, constant_values=PAD), np.pad(shares[order], missing)
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:
+    """Words, features, centroids."""
+    bags = run.stage("words", learn_words, corpus.documents, config.words)
+    features = run.stage("features", weigh_words, bags, corpus.documents)
+    names = corpus.label_set.words() if config.label_text and bags.tfidf else None
+    centroids = run.stage("centroids", centroids_of, features, corpus.labels, bags, names)
+    counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
+    return Centroid(bags, centroids, (counts / len(corpus)).astype(np.float32))
+
+
+def learn_words(documents: Documents, options: TfidfOptions) -> Bags:
+    """Which words there are and what they weigh."""
+    return Bags.fit(documents, options)
+
+
+def weigh_words(bags: Bags, documents: Documents) -> sp.csr_array:
+    """Training documents as sparse rows."""
+    return bags.rows(documents)
+
+
+def centroids_of(features: sp.csr_array, labels: sp.csr_array, bags: Bags, label_texts: Texts | None) -> Centroids:
+    """Every label's documents added up; where it has none, the words of the label itself."""
+    sums = sp.csr_array(labels.T @ features)
+    if label_texts is not None:
+        unused = np.flatnonzero(np.bincount(labels.indices, minlength=labels.shape[1]) == 0)
+        words = bags.rows(Documents(label_texts[unused]))
+        place = sp.csr_array(
+            (np.ones(len(unused)), (unused, np.arange(len(unused)))), shape=(labels.shape[1], len(unused))
+        )
+        sums = sums + place @ words
+    return Centroids(*rows_of(of_unit_length(sums).T.tocsr()))
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """Estimates from the lengths of the texts, checked against measured runs."""
+    entries = features_expected(corpus.documents)
+    return Need(parameters=entries, memory=24 * entries, disk=24 * entries)

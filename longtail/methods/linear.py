@@ -1,0 +1,216 @@
+"""Linear: one sparse classifier a label, found by descending a tree of label clusters.
+
+Parabel (Prabhu et al., WWW 2018), Bonsai (Khandagale et al., 2020) and XR-Linear (Yu et al., PECOS, JMLR 2022).
+What differs on purpose, and why, is in docs/methods/linear.md.
+
+    document --TF-IDF--> x --level 1--> beam of clusters --level 2--> ... --last level--> labels
+
+    papers       here           meaning
+    PIFA         centroids      a label as the normalised sum of its documents
+    C            tree           which cluster a label hangs on
+    M            shortlist      the documents a classifier is trained on: those that reach its parent
+    W            weights        one classifier for every child of every cluster
+    l3-hinge     belief         how a margin becomes a number in [0, 1]; beliefs multiply along a path
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import PAD, Corpus, Documents
+from longtail.ensemble import average
+from longtail.errors import CorpusError
+from longtail.features.bags import Bags, features_expected, of_unit_length
+from longtail.features.tfidf import TfidfOptions
+from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
+from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.sparse_scores import open_nodes
+from longtail.rankers import sparse_linear
+from longtail.ranking import Ranking
+from longtail.train.run import Need, Run
+
+
+@dataclass(frozen=True)
+class Config:
+    """Defaults: PECOS' where its papers and ours agree; chosen on validation elsewhere."""
+
+    words: TfidfOptions = setting(TfidfOptions(min_df=2, sublinear=True), "how texts become features")
+    trees: int = setting(1, "trees of different clusterings, whose beliefs are averaged", "Parabel uses 3")
+    labels_per_cluster: int = setting(100, "labels a last cluster holds at most", "Parabel, PECOS")
+    branching: int = setting(16, "clusters under one larger cluster", "PECOS")
+    beam: int = setting(10, "clusters of a level that are opened", "Parabel, PECOS")
+    negatives: Literal["labels", "beam"] = setting(
+        "labels", "train a cluster's children on documents with labels under it, or also on those whose beam reaches it"
+    )
+    belief: Literal["l3-hinge", "l2-hinge", "l1-hinge", "sigmoid"] = setting(
+        "l3-hinge", "how a margin z becomes a belief: exp(-max(0, 1 - z)^p) or 1 / (1 + exp(-z))", "PECOS"
+    )
+    cost: float = setting(1.0, "weight of the loss against the squared weights", "Parabel, PECOS")
+    tolerance: float = setting(0.1, "how exactly classifiers are solved; smaller is slower", "PECOS")
+    threshold: float = setting(0.1, "smaller weights are dropped", "Parabel, PECOS")
+    seed: int = setting(0, "draws the clusterings")
+
+
+POWERS = {"l3-hinge": 3.0, "l2-hinge": 2.0, "l1-hinge": 1.0, "sigmoid": 0.0}
+POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
+
+
+@dataclass(frozen=True)
+class Level:
+    """The classifiers of one level of a tree, feature by feature: one look-up finds all nodes a feature speaks for."""
+
+    starts: np.ndarray  # (features + 1,) int64: feature f has weights[starts[f] : starts[f + 1]]
+    nodes: np.ndarray  # int32, in order within a feature, so that brothers stand together
+    weights: np.ndarray  # float32
+    biases: np.ndarray  # (nodes,) float32
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A tree and the classifiers that lead down."""
+
+    tree: Tree
+    levels: list[Level]
+
+    def rank(self, features: sp.csr_array, k: int, beam: int, power: float) -> Ranking:
+        """The best k labels in the clusters that each document's beam reaches."""
+        *upper, last = self.levels
+        rows = rows_of(features)
+        clusters = reach(self.tree, upper, rows, beam, power)
+        return Ranking(*open_level(self.tree.starts[-1], last, self.tree.labels, rows, clusters, k, power))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Trees over the same features; a label's score is its mean belief."""
+
+    bags: Bags
+    descents: list[Descent]
+    beam: int
+    power: float
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document."""
+        features = self.bags.rows(documents)
+        if len(self.descents) == 1:
+            return self.descents[0].rank(features, k, self.beam, self.power)
+        return average([d.rank(features, max(k, POOL), self.beam, self.power) for d in self.descents], k=k)
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
+    """Words, features, and for every tree its clusters and one set of classifiers a level."""
+    bags = run.stage("words", learn_words, corpus.documents, config.words)
+    features = run.stage("features", weigh_words, bags, corpus.documents)
+    descents = [grow(features, corpus.labels, config, run, number) for number in range(1, config.trees + 1)]
+    return Linear(bags, descents, config.beam, POWERS[config.belief])
+
+
+def grow(features: sp.csr_array, labels: sp.csr_array, config: Config, run: Run, number: int) -> Descent:
+    """One tree, trained from the root down."""
+    shape = config.labels_per_cluster, config.branching, [config.seed, number]
+    tree = run.stage(f"tree-{number}", cluster_labels, features, labels, *shape)
+    levels: list[Level] = []
+    for level in range(1, tree.depth + 1):
+        name = f"tree-{number}-level-{level}"
+        levels.append(run.stage(name, train_level, tree, levels, features, labels, config))
+    return Descent(tree, levels)
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+def learn_words(documents: Documents, options: TfidfOptions) -> Bags:
+    """Which words there are and what they weigh."""
+    return Bags.fit(documents, options)
+
+
+def weigh_words(bags: Bags, documents: Documents) -> sp.csr_array:
+    """Training documents as sparse rows."""
+    return bags.rows(documents)
+
+
+def cluster_labels(features: sp.csr_array, labels: sp.csr_array, size: int, branching: int, seed: list[int]) -> Tree:
+    """A tree over the labels that have documents; the others cannot be learned and hang nowhere."""
+    used = np.unique(labels.indices)
+    if len(used) == 0:
+        raise CorpusError("no document carries a label; there is nothing to learn")
+    centroids = of_unit_length(labels[:, used].T.tocsr() @ features)
+    clusters = balanced_clusters(centroids, size, seed)
+    return tree_over(Clusters(used[clusters.labels].astype(np.int32), clusters.starts), branching)
+
+
+def train_level(tree: Tree, above: list[Level], features: sp.csr_array, labels: sp.csr_array, config: Config) -> Level:
+    """Classifiers of the nodes on the level after those `above`, each trained on documents that reach its parent."""
+    at = len(above) + 1
+    shortlist = nodes_of(tree, at - 1, labels)
+    if config.negatives == "beam":
+        shortlist = shortlist + nodes_reached(tree, above, features, config.beam, POWERS[config.belief])
+    trained = sparse_linear.train(
+        features,
+        nodes_of(tree, at, labels),
+        shortlist,
+        tree.parents(at),
+        cost=config.cost,
+        tolerance=config.tolerance,
+        threshold=config.threshold,
+        seed=config.seed,
+    )
+    return Level(*rows_of(trained.weights.T.tocsr()), trained.biases)
+
+
+def nodes_of(tree: Tree, level: int, labels: sp.csr_array) -> sp.csr_array:
+    """The nodes of a level that the labels of each document lie under, (documents, nodes)."""
+    node = np.zeros(labels.shape[1], np.int32)
+    node[tree.labels] = tree.above_labels(level)
+    entries = np.ones(labels.nnz, np.float32), node[labels.indices], labels.indptr.copy()
+    matrix = sp.csr_array(entries, shape=(labels.shape[0], tree.width(level)))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def nodes_reached(tree: Tree, levels: list[Level], features: sp.csr_array, beam: int, power: float) -> sp.csr_array:
+    """The nodes below `levels` that the beam of each document reaches, (documents, nodes)."""
+    nodes, _ = reach(tree, levels, rows_of(features), beam, power)
+    reached = nodes != PAD
+    starts = np.append(0, np.cumsum(reached.sum(axis=1)))
+    shape = features.shape[0], tree.width(len(levels))
+    return sp.csr_array((np.ones(starts[-1], np.float32), nodes[reached], starts), shape=shape)
+
+
+# -- walking down ------------------------------------------------------------------------------------------------------
+
+Beam = tuple[np.ndarray, np.ndarray]  # nodes and beliefs, (documents, width) each
+
+
+def reach(tree: Tree, levels: list[Level], rows: Rows, beam: int, power: float) -> Beam:
+    """The most believed nodes below `levels`, each opened only where its parent was among the most believed."""
+    n_documents = len(rows[0]) - 1
+    nodes, beliefs = np.zeros((n_documents, 1), np.int32), np.ones((n_documents, 1), np.float32)
+    for at, level in enumerate(levels):
+        n_nodes = tree.width(at + 1)
+        names = np.arange(n_nodes, dtype=np.int32)
+        nodes, beliefs = open_level(tree.starts[at], level, names, rows, (nodes, beliefs), min(beam, n_nodes), power)
+    return nodes, beliefs
+
+
+def open_level(
+    starts: np.ndarray, level: Level, names: np.ndarray, rows: Rows, beam: Beam, k: int, power: float
+) -> Beam:
+    """The k most believed children, by name, of the nodes in the beam."""
+    weights = (level.starts, level.nodes, level.weights)
+    return open_nodes(rows, weights, level.biases, starts, names, beam, k, power)
+
+
+# -- what it takes -----------------------------------------------------------------------------------------------------
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """Estimates from the lengths of the texts, checked against measured runs."""
+    entries = features_expected(corpus.documents)
+    parameters = config.trees * 2 * entries
+    return Need(parameters, memory=24 * entries, disk=24 * entries)
