@@ -1,0 +1,240 @@
+"""Numbers for people: tables for the terminal, plots as PNG files."""
+
+from __future__ import annotations
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.table import Table
+
+from longtail.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from longtail.metrics import Decile, Evaluation
+
+
+# -- tables -------------------------------------------------------------------------------------------------------
+
+
+def table(evaluation: Evaluation, title: str) -> Group:
+    """Every metric at every k, and below it how labels of different frequency fare; in percent."""
+    parts = [metrics_table(evaluation.metrics, title)]
+    if evaluation.by_decile:
+        parts.append(decile_table(evaluation.by_decile))
+    return Group(*parts)
+
+
+def metrics_table(metrics: dict[str, float], title: str) -> Table:
+    """One line a metric, one column a k."""
+    ks = sorted({k for name in _names(metrics) for k in _ks(metrics, name)})
+    shown = _empty_table(title, ["", *(f"@{k}" for k in ks)])
+    for name in _names(metrics):
+        shown.add_row(name, *(_number(metrics.get(f"{name}@{k}")) for k in ks))
+    return shown
+
+
+def decile_table(deciles: Sequence[Decile]) -> Table:
+    """One line a decile: its part in precision, and what is found of its own true labels."""
+    known = deciles[0].contribution
+    first, last, deepest = _ks(known, "P")[0], _ks(known, "P")[-1], _ks(known, "R")[-1]
+    parts = list(dict.fromkeys([f"P@{first}", f"P@{last}"]))
+    own = list(dict.fromkeys([f"R@{last}", f"R@{deepest}", f"PSP@{last}"]))
+    head = ["decile", "training\ndocuments", "true\npairs"]
+    head += [f"part of\n{name}" for name in parts] + [f"within:\n{name}" for name in own]
+    shown = _empty_table(f"By label frequency, {deciles[0].labels:,} labels a decile, the most frequent first, %", head)
+    for at in deciles:
+        about = [str(at.decile), f"{at.least_frequent:,}–{at.most_frequent:,}", f"{at.pairs:,}"]
+        shares = [_number(at.contribution[name]) for name in parts]
+        shown.add_row(*about, *shares, *(_number(at.within[name] if at.pairs else None) for name in own))
+    return shown
+
+
+def methods_table() -> Table:
+    """Every method and what it is."""
+    from longtail.methods import METHODS
+
+    shown = _empty_table("Methods", ["method", "what it does"], right=False)
+    for name, module in METHODS.items():
+        shown.add_row(name, _summary(module))
+    return shown
+
+
+def settings_table(name: str) -> Table:
+    """Every setting of a method."""
+    from longtail.config import explain
+    from longtail.methods import method
+
+    shown = _empty_table(f"Settings of {name}", ["setting", "default", "meaning", "source"], right=False)
+    for line in explain(method(name).Config()):
+        shown.add_row(line.name, str(line.default), line.meaning, line.source)
+    return shown
+
+
+def _summary(module: str) -> str:
+    """First line of a module's docstring, read and not imported: it may need packages that are not installed."""
+    spec = find_spec(module)
+    source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
+def _empty_table(title: str, columns: Iterable[str], *, right: bool = True) -> Table:
+    shown = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, header_style="", collapse_padding=True
+    )
+    for at, column in enumerate(columns):
+        shown.add_column(column, justify="right" if right and at else "left", vertical="top")
+    return shown
+
+
+def _names(metrics: dict[str, float]) -> list[str]:
+    return list(dict.fromkeys(name.partition("@")[0] for name in metrics))
+
+
+def _ks(metrics: dict[str, float], name: str) -> list[int]:
+    return sorted(int(known.partition("@")[2]) for known in metrics if known.partition("@")[0] == name)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+# -- plots --------------------------------------------------------------------------------------------------------
+
+BLUE, INK, FAINT = "#08306b", "#333333", "#dddddd"
+
+
+def plots(evaluation: Evaluation, directory: Path) -> list[Path]:
+    """Draw precision and recall by label frequency, and recall by depth; the PNG files written."""
+    drawn = {"recall-curve.png": _recall_curve(evaluation)}
+    if evaluation.by_decile:
+        drawn["precision-by-decile.png"] = _precision_by_decile(evaluation)
+        drawn["recall-by-decile.png"] = _recall_by_decile(evaluation)
+    return [_save(figure, directory / name) for name, figure in drawn.items()]
+
+
+def frequency_plot(frequencies: np.ndarray, path: Path) -> Path:
+    """Documents per label, most frequent label first, on logarithmic axes."""
+    falling = np.sort(frequencies)[::-1]
+    seen = falling[falling > 0]
+    figure, axes = _figure("How many documents a label has", _label_counts(falling))
+    axes.loglog(np.arange(1, len(seen) + 1), seen, color=BLUE, linewidth=2, drawstyle="steps-mid")
+    axes.set(xlabel="label, most frequent first", ylabel="documents")
+    axes.grid(color=FAINT, linewidth=0.8)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")
+    return _save(figure, path)
+
+
+def frequency_blocks(frequencies: np.ndarray, width: int = 60, height: int = 6) -> str:
+    """The same curve as lines of text, both axes logarithmic."""
+    falling = np.sort(frequencies)[::-1]
+    if not falling.any():
+        return "no label has a document"
+    columns = falling[np.geomspace(1, len(falling), width).round().astype(int) - 1]
+    share = np.log(np.maximum(columns, 1)) / max(np.log(falling[0]), 1e-9)
+    # A label with a document shows, however few it has; one without does not.
+    filled = np.where(columns > 0, np.maximum(np.ceil(share * height * FULL), 1), 0).astype(int)
+    lines = ["".join(BLOCKS[part] for part in np.clip(filled - row * FULL, 0, FULL)) for row in range(height)]
+    most, last = f"{falling[0]:,}", f"{len(falling):,}"
+    marks = ["1", *[""] * (height - 2), most]
+    drawn = [f"{mark:>{len(most)}} ▕{line}" for mark, line in zip(marks, lines)]
+    return "\n".join([*reversed(drawn), f"{'':>{len(most)}}  {'1':<{width - len(last)}}{last}"])
+
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+FULL = len(BLOCKS) - 1
+
+
+def _label_counts(falling: np.ndarray) -> str:
+    without = int((falling == 0).sum())
+    return f"{len(falling):,} labels" + (f", {without:,} of them without a document" if without else "")
+
+
+def _precision_by_decile(evaluation: Evaluation) -> Figure:
+    figure, axes = _figure("Precision by label frequency", _whose(evaluation))
+    names = [f"P@{k}" for k in _ks(evaluation.metrics, "P")]
+    totals = {name: f"{name} = {evaluation.metrics[name]:.1f}" for name in names}  # what the bars of a colour add up to
+    _bars(axes, {totals[name]: [at.contribution[name] for at in evaluation.by_decile] for name in names})
+    axes.set(ylabel="contribution to P@k (%)")
+    return figure
+
+
+def _recall_by_decile(evaluation: Evaluation) -> Figure:
+    figure, axes = _figure("Recall by label frequency", _whose(evaluation))
+    depths = _ks(evaluation.metrics, "R")
+    names = [f"R@{k}" for k in dict.fromkeys((depths[0], max(_ks(evaluation.metrics, "P")), depths[-1]))]
+    found = [at.within if at.pairs else {} for at in evaluation.by_decile]
+    _bars(axes, {name: [within.get(name, np.nan) for within in found] for name in names})
+    axes.set(ylabel="recall within the decile (%)", ylim=(0, 100))
+    return figure
+
+
+def _recall_curve(evaluation: Evaluation) -> Figure:
+    figure, axes = _figure("Recall by number of labels read", _whose(evaluation))
+    marked = [k for k in _ks(evaluation.metrics, "R") if k in (1, 5, 10, 20, 50, 100)]
+    curve = evaluation.recall_curve[: _ks(evaluation.metrics, "R")[-1]]
+    axes.plot(np.arange(1, len(curve) + 1), curve, color=BLUE, linewidth=2, clip_on=False)
+    for k in (k for k in marked if k <= len(curve)):
+        axes.plot(k, curve[k - 1], "o", color=BLUE, markersize=5, clip_on=False)
+        # Below the curve, where the line never is, unless the axis is there; the last one must stay inside.
+        side, right = ("right", 2) if k == len(curve) else ("left", 6)
+        offset = (right, -14 if curve[k - 1] > 8 else 6)
+        axes.annotate(f"{curve[k - 1]:.1f}", (k, curve[k - 1]), offset, textcoords="offset points", ha=side, fontsize=9)
+    axes.set(xlabel="labels read per document (k)", ylabel="R@k (%)", xlim=(0, len(curve)), ylim=(0, 100))
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    return figure
+
+
+def _bars(axes: Axes, series: dict[str, list[float]]) -> None:
+    from matplotlib import colormaps
+
+    shades = colormaps["Blues_r"](np.linspace(0, 0.6, len(series)))  # dark to light: told apart in grey, too
+    width = 0.8 / len(series)
+    deciles = np.arange(1, len(next(iter(series.values()))) + 1)
+    for at, (name, heights) in enumerate(series.items()):
+        axes.bar(deciles + (at - (len(series) - 1) / 2) * width, heights, width, label=name, color=shades[at])
+    axes.set_xticks(deciles)
+    axes.set(xlabel="label decile by training frequency (1 = most frequent)", xlim=(0.4, len(deciles) + 0.6))
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series), handlelength=1, fontsize=9)
+
+
+def _whose(evaluation: Evaluation) -> str:
+    model, corpus = evaluation.model.get("method", ""), evaluation.corpus.get("name", "")
+    return " on ".join(part for part in (model, corpus) if part)
+
+
+def _figure(title: str, subtitle: str) -> tuple[Figure, Axes]:
+    """An empty figure with its title; drawn without a display and without matplotlib's global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("plots", "plots") from None
+
+    figure = Figure(figsize=(7.2, 4.2), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", color=INK, pad=22 if subtitle else 8)
+    axes.annotate(subtitle, (0, 1), (0, 7), xycoords="axes fraction", textcoords="offset points", color="#666666")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, length=3)
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401 - matplotlib's Figure, which may not be installed
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, format="png")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
+    return path
