@@ -105,13 +105,9 @@ class Run:
         self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
         self._log.flush()
         if self._board is not None and "step" in values:
-            self._draw(values | {"memory": memory})
-
-    def _draw(self, values: dict[str, Any]) -> None:
-        assert self._board is not None
-        for name, value in values.items():
-            if name != "step" and isinstance(value, (int, float)):
-                self._board.add_scalar(f"{values['name']}/{name}", value, values["step"])
+            numbers = {name: value for name, value in line.items() if isinstance(value, (int, float))}
+            for name in numbers.keys() - {"time", "step"}:
+                self._board.add_scalar(f"{values['name']}/{name}", numbers[name], values["step"])
 
     def announce(self, corpus: Corpus, need: Need) -> None:
         """Say what is coming, and refuse before hours are spent if the machine cannot hold it."""
@@ -239,16 +235,18 @@ def versions() -> dict[str, str]:
     return found
 
 
+CONTAINER = Path("/sys/fs/cgroup")  # where Linux tells a container its limits
+
+
 def free_memory() -> int:
     """Bytes this process may still take: the machine's, or less inside a container."""
     free = psutil.virtual_memory().available
-    container = Path("/sys/fs/cgroup")
-    limit = container / "memory.max"
+    limit = CONTAINER / "memory.max"
     if not limit.is_file() or limit.read_text().strip() == "max":
         return free
-    # Pages of files that nobody has open count as used and go as soon as anybody needs the room.
-    cached = dict(line.split() for line in (container / "memory.stat").read_text().splitlines())["inactive_file"]
-    return min(free, int(limit.read_text()) - int((container / "memory.current").read_text()) + int(cached))
+    # Pages of files that nobody uses just now count as taken, and go as soon as anybody needs the room.
+    cached = dict(line.split() for line in (CONTAINER / "memory.stat").read_text().splitlines())["inactive_file"]
+    return min(free, int(limit.read_text()) - int((CONTAINER / "memory.current").read_text()) + int(cached))
 
 
 def size_on_disk(directory: Path) -> int:

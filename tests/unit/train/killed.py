@@ -7,8 +7,9 @@ from pathlib import Path
 
 import torch
 
+from tests.unit.train.runs import opened
 from tests.unit.train.test_loop import EVERYTHING
-from tests.unit.train.tiny import Points, Tiny, running
+from tests.unit.train.tiny import Points, Tiny
 
 
 class Talks(Tiny):
@@ -19,5 +20,5 @@ class Talks(Tiny):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    with running(Path(sys.argv[1])) as run:
+    with opened(Path(sys.argv[1])) as run:
         run.train("tiny", Talks(), Points.planted(48), EVERYTHING, seed=3, valid=Points.planted(12))

@@ -23,7 +23,8 @@ from longtail.ranking import Ranking
 from longtail.train import progress
 from longtail.train.loop import rank
 from longtail.train.optim import Group, Optim, adamw
-from tests.unit.train.tiny import N_LABELS, Plain, Points, Tiny, running, same_weights, trained
+from tests.unit.train.runs import opened
+from tests.unit.train.tiny import N_LABELS, Plain, Points, Tiny, same_weights, trained
 
 QUICK = Optim(
     lr=0.05, epochs=4, batch_size=10, checkpoint_every=0
@@ -229,7 +230,7 @@ def test_validation_comes_as_often_as_asked_and_at_the_end(tmp_path):
 
 def test_the_run_remembers_how_the_kept_weights_did(tmp_path):
     for _ in range(2):  # trained, then read
-        with running(tmp_path) as run:
+        with opened(tmp_path) as run:
             optim = replace(QUICK, epochs=6, metric="P@1")
             run.train("tiny", Peaks(), Points.planted(48), optim, seed=0, valid=Points.planted(12))
             assert run.validation["P@1"] == pytest.approx(100)
@@ -246,7 +247,7 @@ def test_filtered_pairs_do_not_count_in_validation(tmp_path):
     hidden = replace(points, filtered=sp.csr_array(np.roll(points.labels.toarray(), 1, axis=1)))
     found = []
     for name, valid in (("all", points), ("filtered", hidden)):
-        with running(tmp_path / name) as run:
+        with opened(tmp_path / name) as run:
             run.train("tiny", NamesTheFilteredFirst(), Points.planted(48), QUICK, seed=0, valid=valid)
             found.append(run.validation["P@1"])
     assert found == pytest.approx([0, 100])
@@ -392,7 +393,7 @@ def test_parts_may_read_other_batches_and_survive_a_death(tmp_path):
     """As LightDXML does: between parts, documents get new shortlists."""
 
     def cycle(directory: Path, model: Tiny) -> Tiny:
-        with running(directory) as run:
+        with opened(directory) as run:
             run.train("tiny", model, Points.planted(48), QUICK, seed=3, until=2)
             return run.train("tiny", model, Points.planted(48, seed=5), QUICK, seed=3)
 
@@ -454,7 +455,7 @@ def test_weights_that_are_not_finite_are_never_saved(tmp_path):
 def test_it_says_the_time_left_after_a_few_steps(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0)
     lines: list[str] = []
-    with running(tmp_path, say=lines.append) as run:
+    with opened(tmp_path, say=lines.append) as run:
         run.train("tiny", Tiny(), Points.planted(48), QUICK, seed=0, valid=Points.planted(12))
     spoken = [line for line in lines if "left" in line]
     assert len(spoken) == 1
@@ -474,7 +475,7 @@ def test_the_log_holds_loss_speed_memory_and_every_metric(tmp_path):
 def test_a_terminal_gets_a_bar_and_a_file_does_not(tmp_path, monkeypatch, capsys, terminal):
     if terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
-    with running(tmp_path, say=lambda line: None) as run:
+    with opened(tmp_path, say=lambda line: None) as run:
         run.train("tiny", Tiny(), Points.planted(48), QUICK, seed=0)
     assert ("━" in capsys.readouterr().err) is terminal
 

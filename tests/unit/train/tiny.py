@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.ranking import Ranking
 from longtail.train.optim import Group, Optim
-from longtail.train.run import Run, open_run
+from tests.unit.train.runs import opened
 
 N_LABELS = 6
 
@@ -90,21 +88,10 @@ class Plain(Tiny):
         return [Group("all", torch.optim.SGD(self.parameters(), lr=optim.lr), optim.accumulate)]
 
 
-def corpus(fingerprint: str = "of the points") -> Corpus:
-    return Corpus(
-        Documents.of(["a", "b"]), sp.csr_array(np.eye(2, dtype=np.float32)), LabelSet.of("ab"), "points",
-        fingerprint=fingerprint,
-    )  # fmt: skip
-
-
-def running(directory: Path, **options: object) -> AbstractContextManager[Run]:
-    return open_run(directory, "tiny", {"seed": 0}, corpus(), **options)
-
-
 def trained(directory: Path, model: Tiny, optim: Optim, documents: int = 48, **options: object) -> Tiny:
     """Train in a run of its own, from files to weights."""
     arguments = {"seed": 3} | options
-    with running(directory) as run:
+    with opened(directory) as run:
         return run.train("tiny", model, Points.planted(documents), optim, **arguments)
 
 

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from longtail.errors import MissingExtraError, RunError
+from longtail.train import run as runs
+from longtail.train.run import Need
+from tests.unit.train.runs import CONFIG, corpus, opened
+
+ROOT = Path(__file__).parents[3]
+
+
+def events(directory: Path) -> list[dict]:
+    return [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
+
+
+# -- stages -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Squares:
+    values: np.ndarray
+    note: str
+
+
+def squares(count: int) -> Squares:
+    return Squares(np.arange(count) ** 2, "of whole numbers")
+
+
+def never(count: int) -> Squares:
+    raise AssertionError("this stage was finished before")
+
+
+def test_a_stage_is_computed_once_and_read_back(tmp_path):
+    with opened(tmp_path) as run:
+        first = run.stage("squares", squares, 5)
+        assert first.values.tolist() == [0, 1, 4, 9, 16]
+        assert isinstance(first.values.base, np.memmap) or not first.values.flags.writeable, "mapped from disk"
+    with opened(tmp_path) as run:
+        again = run.stage("squares", never, 5)
+        assert np.array_equal(first.values, again.values)
+        assert again.note == "of whole numbers"
+
+
+def test_a_stage_that_fails_leaves_nothing_and_says_why_in_the_log(tmp_path):
+    with pytest.raises(ZeroDivisionError), opened(tmp_path) as run:
+        run.stage("broken", lambda: 1 / 0)
+    assert not list((tmp_path / "stages").iterdir())
+    assert events(tmp_path)[-1]["reason"] == "ZeroDivisionError: division by zero"
+
+
+def test_the_log_has_time_memory_and_how_long_a_stage_took(tmp_path):
+    with opened(tmp_path) as run:
+        run.stage("squares", squares, 5)
+        run.log("note", what="été", number=1.5)
+    start, stage, note, end = events(tmp_path)
+    assert [line["event"] for line in (start, stage, note, end)] == ["start", "stage", "note", "end"]
+    assert start["process"] == os.getpid()
+    assert stage["name"] == "squares" and stage["seconds"] >= 0
+    assert note["what"] == "été" and note["number"] == 1.5
+    assert abs(note["time"] - time.time()) < 60 and note["memory"] > 1e6
+
+
+KILLED = """
+import sys, time, numpy as np
+from pathlib import Path
+from tests.unit.train.runs import opened
+
+def large(seed: int) -> np.ndarray:
+    print("begun", flush=True)
+    return np.random.default_rng(seed).random(400_000)
+
+with opened(Path(sys.argv[1])) as run:
+    parts = [run.stage(f"part-{at}", large, at) for at in range(6)]
+"""
+
+
+def test_sigkill_leaves_every_stage_whole_or_absent(tmp_path):
+    chance = np.random.default_rng()
+    for _ in range(3):
+        child = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
+        child.stdout.readline()
+        time.sleep(chance.uniform(0, 0.02))  # into the computing, the writing or the renaming
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        for place in (tmp_path / "stages").iterdir():
+            assert place.name.startswith(".") or (place / "manifest.json").is_file()
+
+    def large(seed: int) -> np.ndarray:
+        return np.random.default_rng(seed).random(400_000)
+
+    with opened(tmp_path) as run:
+        assert not [place for place in (tmp_path / "stages").iterdir() if place.name.startswith(".")], "swept"
+        for at in range(6):
+            assert np.array_equal(run.stage(f"part-{at}", large, at), large(at))
+
+
+def test_sweeping_touches_nothing_that_a_run_did_not_write(tmp_path):
+    kept = [tmp_path / ".git", tmp_path / "notes" / ".draft.12345678", tmp_path / ".model"]
+    swept = [
+        tmp_path / ".model.a1b2c3d4",
+        tmp_path / "stages" / ".tfidf.a1b2c3d4",
+        tmp_path / "training" / "x" / ".last.12345678",
+    ]
+    for directory in (*kept, *swept):
+        directory.mkdir(parents=True)
+    with opened(tmp_path):
+        assert all(directory.is_dir() for directory in (*kept, *swept)), "a first run has nothing to sweep"
+    with opened(tmp_path):
+        assert all(directory.is_dir() for directory in kept)
+        assert not any(directory.exists() for directory in swept)
+
+
+# -- whose directory it is ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"config": CONFIG | {"beam": 20}}, "beam was 10, now 20"),
+        ({"config": CONFIG | {"optim": {"lr": 0.2, "halve_at": (0.5, 0.75)}}}, "config.optim.lr was 0.1, now 0.2"),
+        ({"config": CONFIG | {"optim": {"lr": 0.1, "halve_at": (0.5,)}}}, "halve_at was [0.5, 0.75], now [0.5]"),
+        ({"config": {"beam": 10, "seed": 0}}, "config.optim was {"),
+        ({"method": "centroid"}, 'method was "linear", now "centroid"'),
+        ({"fingerprint": "xyz"}, 'corpus was "abc", now "xyz"'),
+    ],
+)
+def test_a_directory_of_another_run_is_refused_naming_what_changed(tmp_path, other, named):
+    with opened(tmp_path):
+        pass
+    before = (tmp_path / "run.json").read_text()
+    with pytest.raises(RunError) as refused, opened(tmp_path, **other):
+        pass
+    assert named in str(refused.value)
+    assert "delete this one to start anew" in str(refused.value)
+    assert (tmp_path / "run.json").read_text() == before
+
+
+def test_every_change_is_named(tmp_path):
+    with opened(tmp_path):
+        pass
+    changed = r"beam was 10, now 11; config\.seed was 0, now 1"
+    with pytest.raises(RunError, match=changed), opened(tmp_path, CONFIG | {"beam": 11, "seed": 1}):
+        pass
+
+
+def test_the_same_settings_are_welcome_again(tmp_path):
+    for _ in range(2):
+        with opened(tmp_path):
+            pass
+    about = json.loads((tmp_path / "run.json").read_text())
+    assert about["config"]["beam"] == 10
+    assert about["versions"]["numpy"] == np.__version__
+
+
+def test_two_processes_cannot_train_in_one_directory(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from tests.unit.train.runs import opened\n"
+        "with opened(Path(sys.argv[1])): print('in')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with opened(tmp_path):
+        refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert f"RunError: {tmp_path}: another process ({os.getpid()}) is training here" in refused.stderr
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "in\n"
+
+
+# -- what it needs ------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_is_coming(tmp_path):
+    lines: list[str] = []
+    with opened(tmp_path, say=lines.append) as run:
+        run.announce(corpus(), Need(parameters=12345, memory=3 * 1024**2, disk=1536))
+    assert lines == ["2 documents, 2 labels, 12,345 parameters; needs about 3.0 MB of memory and 1.5 KB of disk"]
+    assert next(line for line in events(tmp_path) if line["event"] == "need")["parameters"] == 12345
+
+
+def test_a_training_that_does_not_fit_in_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "free_memory", lambda: 2 * 1024**3)
+    with opened(tmp_path) as run:
+        run.announce(corpus(), Need(1, memory=2 * 1024**3, disk=1))
+        with pytest.raises(RunError, match=r"needs about 3\.0 GB of memory and 2\.0 GB are free"):
+            run.announce(corpus(), Need(1, memory=3 * 1024**3, disk=1))
+
+
+def test_a_training_that_does_not_fit_on_the_disk_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs.psutil, "disk_usage", lambda path: SimpleNamespace(free=10 * 1024**2))
+    short = r"needs about 12\.0 MB of disk and 10\.0 MB are free"
+    with opened(tmp_path) as run, pytest.raises(RunError, match=short):
+        run.announce(corpus(), Need(1, memory=1, disk=12 * 1024**2))
+
+
+def test_what_an_earlier_attempt_wrote_counts_as_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs.psutil, "disk_usage", lambda path: SimpleNamespace(free=10 * 1024**2))
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "stages" / "large").write_bytes(bytes(3 * 1024**2))
+    with opened(tmp_path) as run:
+        run.announce(corpus(), Need(1, memory=1, disk=12 * 1024**2))
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("max", 10_000), ("5000\n", 5000 - 3000 + 1000), ("90000", 10_000)])
+def test_a_container_may_have_less_memory_than_its_machine(monkeypatch, tmp_path, limit, expected):
+    monkeypatch.setattr(runs.psutil, "virtual_memory", lambda: SimpleNamespace(available=10_000))
+    monkeypatch.setattr(runs, "CONTAINER", tmp_path)
+    (tmp_path / "memory.max").write_text(limit)
+    (tmp_path / "memory.current").write_text("3000\n")
+    (tmp_path / "memory.stat").write_text("anon 1900\ninactive_file 1000\n")
+    assert runs.free_memory() == expected
+
+
+def test_sizes_are_read_by_people():
+    assert [runs.size(count) for count in (0, 1023, 1536, 5 * 1024**3, 2 * 1024**4, 5000 * 1024**4)] == [
+        "0 bytes", "1023 bytes", "1.5 KB", "5.0 GB", "2.0 TB", "5000.0 TB",
+    ]  # fmt: skip
+
+
+# -- watching -----------------------------------------------------------------------------------------------------
+
+
+def test_tensorboard_gets_what_the_log_gets(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with opened(tmp_path, tensorboard=True) as run:
+        for step in (1, 2):
+            run.log("training", name="stage-1", step=step, loss=0.5 / step)
+        run.log("note", name="stage-1", words="no step, no point")
+    drawn = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(point.step, point.value) for point in drawn.Scalars("stage-1/loss")] == [(1, 0.5), (2, 0.25)]
+    assert set(drawn.Tags()["scalars"]) == {"stage-1/loss", "stage-1/memory"}
+
+
+def test_tensorboard_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name.startswith("torch.utils.tensorboard"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(MissingExtraError, match=r"pip install 'longtail\[train\]'"), opened(tmp_path, tensorboard=True):
+        pass
+
+
+def test_a_run_that_needs_no_torch_never_imports_it():
+    code = "import sys, longtail.train.run; print([m for m in ('torch', 'numba', 'rich') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
