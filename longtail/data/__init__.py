@@ -1,1 +1,1 @@
-"""Files to Corpus to batches."""
+"""Files to Corpus: `load` reads every known format, `write` makes two of them, `describe` says what is inside."""

@@ -1,0 +1,164 @@
+"""What is in a corpus, before anything is trained on it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from longtail.corpus import Corpus, Documents, Role, Splits, Texts
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+CURVE_POINTS = 200
+BYTES_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class SplitDescription:
+    """One split."""
+
+    documents: int
+    labels_per_document: float
+    most_labels: int
+    without_labels: int
+    words: dict[str, int] | None  # by quantile, "50%" the median; None where there is no text
+    empty: int  # no word, or no feature
+    duplicates: int  # the same text (or features) came earlier in the split
+    in_train: int  # the same text (or features) is also in training: a leak, unless it is meant
+
+
+@dataclass(frozen=True)
+class Decile:
+    """A tenth of the labels, the most frequent first."""
+
+    labels: int
+    most: int  # training documents of its most frequent label
+    least: int
+    mean: float
+    share: float  # of all labels given to training documents
+
+
+@dataclass(frozen=True)
+class Description:
+    """Everything `longtail describe` prints and plots."""
+
+    name: str
+    splits: dict[Role, SplitDescription]
+    labels: int
+    labels_without_training: int
+    frequencies: np.ndarray  # training documents of every label, falling
+
+    @property
+    def deciles(self) -> list[Decile]:
+        """Tenths of the labels by rank, as `metrics` cuts them; fewer when there are not ten labels."""
+        edges = [-(-tenth * self.labels // 10) for tenth in range(1, 10)]
+        total = max(int(self.frequencies.sum()), 1)
+        return [
+            Decile(len(part), int(part[0]), int(part[-1]), float(part.mean()), float(part.sum() / total))
+            for part in np.split(self.frequencies, edges)
+            if len(part)
+        ]
+
+    @property
+    def curve(self) -> list[tuple[int, int]]:
+        """Rank and documents of a few labels, at equal distances on a logarithmic axis: enough to draw."""
+        ranks = np.unique(np.geomspace(1, self.labels, CURVE_POINTS).round().astype(int))
+        return list(zip(ranks.tolist(), self.frequencies[ranks - 1].tolist()))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON can hold it, the frequencies as deciles and curve."""
+        return {
+            "name": self.name,
+            "splits": {role: asdict(split) for role, split in self.splits.items()},
+            "labels": self.labels,
+            "labels_without_training": self.labels_without_training,
+            "deciles": [asdict(decile) for decile in self.deciles],
+            "curve": self.curve,
+        }
+
+
+def describe(splits: Splits) -> Description:
+    """Count, measure and compare."""
+    train = splits.train
+    known = content_hashes(train.documents)
+    described: dict[Role, SplitDescription] = {"train": _describe_split(train, known, in_train=known[:0])}
+    later: dict[Role, Corpus | None] = {"valid": train.official_valid, "test": splits.test}
+    for role, corpus in later.items():
+        if corpus is not None:
+            described[role] = _describe_split(corpus, content_hashes(corpus.documents), in_train=known)
+    frequencies = np.sort(np.bincount(train.labels.indices, minlength=train.n_labels))[::-1]
+    return Description(train.name, described, train.n_labels, int((frequencies == 0).sum()), frequencies)
+
+
+def sizes(documents: Documents) -> np.ndarray:
+    """Words of each document, or its features where there is no text."""
+    if documents.texts is None:
+        return np.diff(documents.features.indptr)  # type: ignore[union-attr]
+    return word_counts(documents.texts)
+
+
+def word_counts(texts: Texts) -> np.ndarray:
+    """Words of each text: what ASCII white space parts."""
+    # Blocks of texts whose bytes are few enough to look at all at once.
+    block = np.cumsum(texts.stops - texts.starts) // BYTES_AT_ONCE
+    edges = [0, *(np.flatnonzero(np.diff(block)) + 1), len(texts)]
+    return np.concatenate([_word_counts(_packed(texts[start:stop])) for start, stop in pairwise(edges)])
+
+
+def _word_counts(texts: Texts) -> np.ndarray:
+    space = _SPACE[texts.data]
+    begins = ~space
+    begins[1:] &= space[:-1]
+    filled = texts.starts[texts.stops > texts.starts]
+    begins[filled] = ~space[filled]
+    before = np.concatenate([[0], np.cumsum(begins)])  # words that begin before each byte
+    return before[texts.stops] - before[texts.starts]
+
+
+def _packed(texts: Texts) -> Texts:
+    if len(texts) and np.array_equal(texts.starts[1:], texts.stops[:-1]):  # neighbours on disk: nothing to copy
+        first = texts.starts[0]
+        return Texts(texts.data[first : texts.stops[-1]], texts.starts - first, texts.stops - first)
+    return texts.packed()
+
+
+_SPACE = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
+
+
+def content_hashes(documents: Documents) -> np.ndarray:
+    """64 bits of each document's content: equal for equal documents."""
+    if documents.texts is not None:
+        bounds = documents.texts.starts, documents.texts.stops
+        return _hashes(bounds, documents.texts.data)
+    features = documents.features
+    assert features is not None
+    return _hashes((features.indptr[:-1], features.indptr[1:]), features.indices, features.data)
+
+
+def _hashes(bounds: tuple[np.ndarray, np.ndarray], *contents: np.ndarray) -> np.ndarray:
+    digests = []
+    for start, stop in zip(bounds[0].tolist(), bounds[1].tolist()):
+        digest = hashlib.blake2b(digest_size=8)
+        for content in contents:
+            digest.update(content[start:stop].data)
+        digests.append(digest.digest())
+    return np.frombuffer(b"".join(digests), np.uint64)
+
+
+def _describe_split(corpus: Corpus, hashes: np.ndarray, in_train: np.ndarray) -> SplitDescription:
+    labels, size = np.diff(corpus.labels.indptr), sizes(corpus.documents)
+    filled = hashes[size > 0]
+    quantiles = np.quantile(size, QUANTILES, method="nearest").astype(int).tolist()
+    return SplitDescription(
+        documents=len(corpus),
+        labels_per_document=float(labels.mean()),
+        most_labels=int(labels.max()),
+        without_labels=int((labels == 0).sum()),
+        words=None if corpus.documents.texts is None else {f"{at:.0%}": n for at, n in zip(QUANTILES, quantiles)},
+        empty=int((size == 0).sum()),
+        duplicates=len(filled) - len(np.unique(filled)),
+        in_train=int(np.isin(filled, in_train).sum()),
+    )

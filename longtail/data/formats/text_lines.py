@@ -1,0 +1,40 @@
+"""What LightXML and AttentionXML read: a file of texts and a file of labels, line *i* of one for line *i* of the other.
+
+    train_raw_texts.txt (or train_texts.txt)    one text a line
+    train_labels.txt                            label names with white space between them
+
+The label set is made as in `tables`: labels in the order in which they are first met, training first.
+"""
+
+from __future__ import annotations
+
+from longtail.corpus import Label
+from longtail.data.labelling import from_names, growing_vocabulary
+from longtail.data.layout import PLAIN_NAMES, Layout, Source
+from longtail.data.lines import lines
+from longtail.data.mapped import Draft
+from longtail.errors import CorpusError
+
+
+def read(source: Source, draft: Draft) -> None:
+    """The two files of a split one after the other."""
+    vocabulary = growing_vocabulary()
+    for role, (texts, labels) in source.splits.items():
+        for block in lines(texts):
+            draft.add(role, texts=block.rows)
+        for block in lines(labels):
+            draft.add(role, labels=from_names(block, list(map(str.split, block.rows)), vocabulary))
+        n_texts, n_labels = draft.count(f"{role}.texts"), draft.count(f"{role}.labels")
+        if n_texts != n_labels:
+            raise CorpusError(
+                f"{labels}: {n_labels} lines, but {texts.name} has {n_texts}; they must match line by line"
+            )
+    draft.add_labels(Label(name, name) for name in vocabulary)
+
+
+LAYOUT = Layout(
+    title="texts and label names on lines of two files (LightXML, AttentionXML)",
+    parts=(("{}_raw_texts.txt", "{}_texts.txt"), ("{}_labels.txt",)),
+    read=read,
+    splits=PLAIN_NAMES,
+)

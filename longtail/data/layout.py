@@ -1,0 +1,89 @@
+"""How the files of a corpus are called, and which of them are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from longtail.corpus import Role
+from longtail.data.lines import COMPRESSIONS, first_line
+from longtail.data.mapped import Draft
+from longtail.data.rows import suffix
+from longtail.errors import CorpusError
+
+Names = tuple[str, ...]  # the first that exists is taken
+
+PLAIN_NAMES: dict[Role, Names] = {"train": ("train", "trn"), "valid": ("valid", "val", "dev"), "test": ("test", "tst")}
+SHORT_NAMES: dict[Role, Names] = {"train": ("trn",), "valid": ("val",), "test": ("tst",)}
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one corpus."""
+
+    splits: dict[Role, tuple[Path, ...]]  # one path for each part of the layout, training first
+    labels: Path | None
+    filters: dict[Role, Path]
+
+    def files(self) -> list[Path]:
+        """All of them."""
+        parts = [path for paths in self.splits.values() for path in paths]
+        return [*parts, *([self.labels] if self.labels else []), *self.filters.values()]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One format: what its files are called and who reads them."""
+
+    title: str
+    parts: tuple[Names, ...]  # the files of a split, {} standing for the split's name
+    read: Callable[[Source, Draft], None]
+    splits: dict[Role, Names]
+    labels: Names = ()  # where labels are described
+    labels_needed: bool = False
+    begins: Callable[[str], bool] = lambda line: True  # the first line of training, where names alone do not tell
+
+    def find(self, directory: Path) -> Source | None:
+        """The files of a corpus in this layout, if there is one in the directory."""
+        train = self._split(directory, "train")
+        if train is None or not self.begins(self._opening(train[0])):
+            return None
+        later: tuple[Role, ...] = ("valid", "test")
+        splits: dict[Role, tuple[Path, ...]] = {"train": train}
+        splits |= {role: found for role in later if (found := self._split(directory, role))}
+        labels = existing(directory, self.labels)
+        if labels is None and self.labels_needed:
+            raise CorpusError(f"{directory / self.labels[0]}: missing; it must describe every label")
+        return Source(splits, labels, {role: path for role in splits if (path := _filter(directory, role))})
+
+    def is_file(self, path: Path) -> bool:
+        """Whether one file alone can be a corpus in this layout."""
+        suffixes = {suffix(Path(name)) for name in self.parts[0]}
+        alone = len(self.parts) == 1 and not self.labels_needed
+        return alone and suffix(path) in suffixes and self.begins(self._opening(path))
+
+    def _split(self, directory: Path, role: Role) -> tuple[Path, ...] | None:
+        for split in self.splits[role]:
+            wanted = [tuple(name.format(split) for name in names) for names in self.parts]
+            found = [existing(directory, names) for names in wanted]
+            if any(found):
+                missing = [names[0] for names, path in zip(wanted, found) if path is None]
+                if missing:
+                    there = next(path.name for path in found if path)
+                    raise CorpusError(f"{directory / missing[0]}: missing, although {there} is there")
+                return tuple(path for path in found if path)
+        return None
+
+    def _opening(self, path: Path) -> str:
+        return first_line(path) if suffix(path) == ".txt" else ""
+
+
+def _filter(directory: Path, role: Role) -> Path | None:
+    return existing(directory, (f"filter_labels_{role}.txt",))
+
+
+def existing(directory: Path, names: Names) -> Path | None:
+    """The first of these files that is there, plain or compressed."""
+    candidates = (directory / f"{name}{ending}" for name in names for ending in COMPRESSIONS)
+    return next((path for path in candidates if path.is_file()), None)

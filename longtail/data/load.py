@@ -1,0 +1,110 @@
+"""Any corpus, by path or name, mapped from disk.
+
+The files are read once, in a stream, and turned into arrays in a cache directory; from then on loading is mapping.
+The cache is made anew when the files change, when it is damaged, and when its format does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from longtail.corpus import Splits
+from longtail.data import mapped
+from longtail.data.catalog import find
+from longtail.data.filters import read_pairs
+from longtail.data.formats import recognise
+from longtail.data.layout import Layout, Source
+from longtail.data.lines import compression
+from longtail.data.mapped import Draft
+from longtail.errors import CorpusError
+from longtail.store import whole_directory
+
+CACHE = "LONGTAIL_CACHE"  # the variable that says where caches go
+
+
+def load(path: str | Path, *, cache: Path | None = None) -> Splits:
+    """The corpus at a path (a directory or one file) or of a name, in whatever format it is.
+
+    >>> splits = load("demo")
+    >>> len(splits.train), len(splits.test), splits.train.n_labels
+    (74951, 18783, 18909)
+    """
+    place = find(path).absolute()
+    layout, source = recognise(place)
+    identity = _identity(source)
+    target = (cache or default_cache()) / f"{place.name[:80]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
+    found = mapped.read(target, identity)
+    if found is None:
+        with _only_one(target):
+            found = mapped.read(target, identity) or _build(target, place, layout, source, identity)
+    return found
+
+
+def default_cache() -> Path:
+    """LONGTAIL_CACHE, or the user's cache directory."""
+    if chosen := os.environ.get(CACHE):
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "longtail"
+
+
+def _identity(source: Source) -> dict[str, Any]:
+    """What must be the same for a cache to still be of these files."""
+    return {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in source.files()}
+
+
+@contextmanager
+def _only_one(target: Path) -> Iterator[None]:
+    """Hold the right to build a cache: who comes second waits, and finds it built."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.with_name(f"{target.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _clear_leftovers(target)
+            yield
+    except OSError as error:  # of the cache: those of the corpus have become CorpusErrors where they happened
+        raise CorpusError(
+            f"{target.parent}: the cache cannot be written ({error.strerror or error}); "
+            f"set {CACHE} to a directory with room"
+        ) from error
+
+
+def _clear_leftovers(target: Path) -> None:
+    """Delete what builders that were killed have left behind."""
+    for path in target.parent.iterdir():
+        if path.name.startswith(f".{target.name}."):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _build(target: Path, place: Path, layout: Layout, source: Source, identity: dict[str, Any]) -> Splits:
+    with whole_directory(target) as building, ExitStack() as files:
+        draft = Draft(building, files)
+        layout.read(source, draft)
+        _refuse_empty(draft, source)
+        for role, path in source.filters.items():
+            draft.filter(role, *read_pairs(path, draft.count(f"{role}.labels"), draft.n_labels))
+        draft.finish(_name(place), identity)
+    found = mapped.read(target, identity)
+    if found is None:
+        raise CorpusError(f"{target}: the cache was written and cannot be read back; is the disk sound?")
+    return found
+
+
+def _refuse_empty(draft: Draft, source: Source) -> None:
+    for role, paths in source.splits.items():
+        if draft.count(f"{role}.labels") == 0:
+            raise CorpusError(f"{paths[0]}: no documents in it; remove the file or fill it")
+    if draft.n_labels == 0:
+        raise CorpusError(f"{source.splits['train'][-1]}: no document has a label; there is nothing to learn")
+
+
+def _name(place: Path) -> str:
+    if place.is_dir():
+        return place.name
+    return place.name.removesuffix(compression(place)).rpartition(".")[0] or place.name

@@ -1,0 +1,192 @@
+"""A corpus as a directory of raw arrays that grow while it is read and are mapped afterwards.
+
+corpus-5f0c…/
+├── corpus.json              version, name, source files, size of every array
+├── train.texts.bytes        UTF-8 of all texts, end to end          train.texts.stops    where each one stops
+├── train.labels.columns     label indices of all documents          train.labels.stops, train.labels.values (ones)
+├── train.features.…         as train.labels, where there are features
+├── test.…  valid.…          the same; test.filtered.… as test.labels
+├── label.ids.…  label.names.…  label.texts.…
+└── manifest.json            sha256 of every file, of which the fingerprints are made
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import store
+from longtail.corpus import Corpus, Documents, Label, LabelSet, Role, Splits, Texts
+from longtail.errors import LongtailError
+
+VERSION = 1  # of this layout; caches of another version are built anew
+INDEX = "corpus.json"
+DTYPES = {"bytes": "u1", "stops": "<i8", "columns": "<i4", "values": "<f4"}  # by the end of an array's name
+
+LABELS_A_BLOCK = 10_000
+
+# What a fingerprint is made of: all that a training can depend on, which ids and filters are not.
+SPLIT_CONTENT = ("texts.bytes", "texts.stops", "labels.columns", "labels.stops",
+                 "features.columns", "features.stops", "features.values")  # fmt: skip
+LABEL_CONTENT = tuple(f"label.{part}.{array}" for part in ("ids", "names", "texts") for array in ("bytes", "stops"))
+
+
+class Draft:
+    """A corpus being written: every array is a file that only grows."""
+
+    def __init__(self, directory: Path, files: ExitStack):
+        self.directory, self._files = directory, files
+        self._open: dict[str, BinaryIO] = {}
+        self._size: dict[str, int] = {}
+        self.n_features: int | None = None
+        self.n_labels = 0
+
+    def add(
+        self,
+        role: Role,
+        *,
+        ids: list[str] | None = None,
+        texts: list[str] | None = None,
+        labels: sp.csr_array | None = None,
+        features: sp.csr_array | None = None,
+    ) -> None:
+        """The next documents of a split, or a part of what is known about them."""
+        if ids is not None:
+            self._add_strings(f"{role}.ids", ids)
+        if texts is not None:
+            self._add_strings(f"{role}.texts", texts)
+        if labels is not None:
+            self._add_rows(f"{role}.labels", labels, binary=True)
+        if features is not None:
+            self._add_rows(f"{role}.features", features, binary=False)
+            self.n_features = features.shape[1]
+
+    def add_labels(self, labels: Iterable[Label]) -> None:
+        """The label set, in order."""
+        remaining = iter(labels)
+        while block := list(islice(remaining, LABELS_A_BLOCK)):
+            for part, strings in zip(("ids", "names", "texts"), zip(*block)):
+                self._add_strings(f"label.{part}", strings)
+            self.n_labels += len(block)
+
+    def filter(self, role: Role, documents: np.ndarray, labels: np.ndarray) -> None:
+        """Pairs that evaluation leaves out."""
+        ones = np.ones(len(labels), np.float32)
+        shape = (self.count(f"{role}.labels"), self.n_labels)
+        self._add_rows(f"{role}.filtered", sp.csr_array((ones, (documents, labels)), shape=shape), binary=True)
+
+    def count(self, name: str) -> int:
+        """How many rows an array has so far."""
+        return self._size.get(f"{name}.stops", 0)
+
+    def finish(self, name: str, source: dict[str, Any]) -> None:
+        """Close the arrays and say what they are."""
+        self._files.close()
+        about = {"version": VERSION, "name": name, "features": self.n_features, "source": source, "sizes": self._size}
+        store.write_json(self.directory / INDEX, about)
+
+    def _add_strings(self, name: str, strings: Iterable[str]) -> None:
+        chunks = [string.encode() for string in strings]
+        self._add_stops(name, self._size.get(f"{name}.bytes", 0), np.cumsum([len(chunk) for chunk in chunks]))
+        self._append(f"{name}.bytes", np.frombuffer(b"".join(chunks), np.uint8))
+
+    def _add_rows(self, name: str, rows: sp.csr_array, binary: bool) -> None:
+        rows.sum_duplicates()
+        self._add_stops(name, self._size.get(f"{name}.columns", 0), rows.indptr[1:])
+        self._append(f"{name}.columns", rows.indices)
+        self._append(f"{name}.values", np.ones_like(rows.data) if binary else rows.data)
+
+    def _add_stops(self, name: str, start: int, stops: np.ndarray) -> None:
+        self._append(f"{name}.stops", start + stops.astype(np.int64))
+
+    def _append(self, name: str, array: np.ndarray) -> None:
+        if name not in self._open:
+            self._open[name] = self._files.enter_context((self.directory / name).open("wb"))
+        self._open[name].write(array.astype(DTYPES[name.rpartition(".")[2]], copy=False).data)
+        self._size[name] = self._size.get(name, 0) + len(array)
+
+
+def read(directory: Path, source: dict[str, Any]) -> Splits | None:
+    """The corpus in a directory, mapped; None unless it is whole and was made of just these source files."""
+    try:
+        about = store.read_json(directory / INDEX)
+        if about["version"] != VERSION or about["source"] != source:
+            return None
+        return _Reading(directory, about).splits()
+    except (LongtailError, OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None  # unfinished or damaged in one of many ways: to be built anew
+
+
+class _Reading:
+    def __init__(self, directory: Path, about: dict[str, Any]):
+        self.name, self.n_features = about["name"], about["features"]
+        self.digests = store.read_json(directory / store.MANIFEST)["sha256"]
+        self.arrays = {name: _mapped(directory / name, size) for name, size in about["sizes"].items()}
+        self.label_set = LabelSet(*(self.texts(f"label.{part}") for part in ("ids", "names", "texts")))
+
+    def splits(self) -> Splits:
+        valid = self.corpus("valid") if self.has("valid.labels") else None
+        test = self.corpus("test") if self.has("test.labels") else None
+        return Splits(self.corpus("train", valid), test)
+
+    def corpus(self, role: Role, official_valid: Corpus | None = None) -> Corpus:
+        ids, texts, filtered = f"{role}.ids", f"{role}.texts", f"{role}.filtered"
+        return Corpus(
+            documents=Documents(
+                self.texts(texts) if self.has(texts) else None,
+                None if self.n_features is None else self.matrix(f"{role}.features", self.n_features),
+            ),
+            labels=self.matrix(f"{role}.labels", len(self.label_set)),
+            label_set=self.label_set,
+            name=self.name,
+            role=role,
+            fingerprint=self.fingerprint(role, official_valid),
+            ids=self.texts(ids) if self.has(ids) and len(self.arrays[f"{ids}.bytes"]) else None,
+            filtered=self.matrix(filtered, len(self.label_set)) if self.has(filtered) else None,
+            official_valid=official_valid,
+        )
+
+    def has(self, name: str) -> bool:
+        return f"{name}.stops" in self.arrays
+
+    def fingerprint(self, role: Role, official_valid: Corpus | None) -> str:
+        """Of the content alone: the same wherever the files lie and however they are written."""
+        own = [part for part in SPLIT_CONTENT if f"{role}.{part}" in self.arrays]
+        digests = [f"{part} {self.digests[f'{role}.{part}']}" for part in own]
+        digests += [f"{name} {self.digests[name]}" for name in LABEL_CONTENT]
+        # A validation split belongs to what is trained on.
+        digests += [str(self.n_features), official_valid.fingerprint if official_valid else ""]
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:32]
+
+    def texts(self, name: str) -> Texts:
+        starts = self.starts_and_end(name, "bytes")[:-1]
+        return Texts(self.arrays[f"{name}.bytes"], starts, self.arrays[f"{name}.stops"])
+
+    def matrix(self, name: str, width: int) -> sp.csr_array:
+        starts = self.starts_and_end(name, "columns")
+        parts = self.arrays[f"{name}.values"], self.arrays[f"{name}.columns"], starts
+        matrix = sp.csr_array(parts, shape=(len(starts) - 1, width), copy=False)
+        matrix.has_canonical_format = True  # as it was written; scipy need not look
+        return matrix
+
+    def starts_and_end(self, name: str, content: str) -> np.ndarray:
+        stops = self.arrays[f"{name}.stops"]
+        starts = np.zeros(len(stops) + 1, np.int64)
+        starts[1:] = stops
+        if starts[-1] != len(self.arrays[f"{name}.{content}"]):
+            raise ValueError(f"{name} is damaged")
+        return starts
+
+
+def _mapped(path: Path, size: int) -> np.ndarray:
+    dtype = np.dtype(DTYPES[path.name.rpartition(".")[2]])
+    if path.stat().st_size != size * dtype.itemsize:
+        raise ValueError(f"{path} is cut short")
+    return store.mapped_bytes(path).view(dtype)

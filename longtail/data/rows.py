@@ -1,0 +1,172 @@
+"""Rows with named fields: JSON lines, CSV, TSV and Parquet, all as blocks of dictionaries."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from longtail.data.lines import Block, compression, lines
+from longtail.errors import CorpusError, MissingExtraError
+
+Fields = dict[str, Any]
+
+FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # all that is ever read of a row
+LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
+ROWS_A_BLOCK = 1024  # of CSV and Parquet; small, because a row may be a whole book
+
+
+def rows(path: Path) -> Iterator[Block[Fields]]:
+    """The rows of a file, read as the end of its name says."""
+    return ROWS[suffix(path)](path)
+
+
+def suffix(path: Path) -> str:
+    """`.csv` for `train.csv.xz`."""
+    return path.with_suffix("").suffix if compression(path) else path.suffix
+
+
+def strings(block: Block[Fields], name: str) -> list[str]:
+    """One field of every row; a whole number counts as a string, an absent field as an empty one."""
+    values = [row.get(name, "") for row in block.rows]
+    if set(map(type, values)) <= {str}:
+        return values
+    return [_string(block, at, name, value) for at, value in enumerate(values)]
+
+
+def _string(block: Block[Fields], at: int, name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str) or type(value) is int:
+        return str(value)
+    raise block.wrong(at, f"{name} must be a string, not {value!r:.60}")
+
+
+def require(block: Block[Fields], names: frozenset[str]) -> None:
+    """Every row must have at least one of these fields."""
+    for at, row in enumerate(block.rows):
+        if names.isdisjoint(row):
+            there = ", ".join(sorted(row)) or "none"
+            raise block.wrong(at, f"needs a field called {' or '.join(sorted(names))}; its fields are: {there}")
+
+
+# -- JSON lines -----------------------------------------------------------------------------------------------------
+
+
+def json_rows(path: Path) -> Iterator[Block[Fields]]:
+    """One JSON object a line; blank lines are no rows."""
+    for block in lines(path):
+        filled = [at for at, line in enumerate(block.rows) if line and not line.isspace()]
+        yield Block(path, [block.numbers[at] for at in filled], [_json_object(block, at) for at in filled])
+
+
+def _json_object(block: Block[str], at: int) -> Fields:
+    line = block.rows[at]
+    try:
+        value = json.loads(line)
+        if "\\ud" in line or "\\uD" in line:
+            value = json.loads(_HALF_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", json.dumps(value, ensure_ascii=False)))
+    except json.JSONDecodeError as error:
+        raise block.wrong(at, f"not JSON ({error.msg}, column {error.colno}); write one object a line") from None
+    except (ValueError, RecursionError) as error:
+        raise block.wrong(at, f"not JSON that can be read ({error})") from None
+    if not isinstance(value, dict):
+        raise block.wrong(at, f"expected a JSON object in braces, not {line:.40}")
+    return value
+
+
+# JSON can escape half of a surrogate pair (a cut emoji), which UTF-8 cannot hold.
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+
+
+# -- CSV and TSV ----------------------------------------------------------------------------------------------------
+
+
+def csv_rows(path: Path) -> Iterator[Block[Fields]]:
+    """Comma-separated cells under a header; `labels` holds names with `|` between them."""
+    return _separated_rows(path, ",")
+
+
+def tsv_rows(path: Path) -> Iterator[Block[Fields]]:
+    """The same with tabs."""
+    return _separated_rows(path, "\t")
+
+
+def _separated_rows(path: Path, delimiter: str) -> Iterator[Block[Fields]]:
+    records = _records(path, delimiter)
+    number, cells = next(records, (1, []))
+    header = [name.strip() for name in cells]
+    if len(set(header)) < len(header):
+        raise CorpusError(f"{path}:{number}: two columns have the same name: {', '.join(header)}")
+    while batch := list(islice(records, ROWS_A_BLOCK)):
+        block = Block(path, [number for number, _ in batch], [cells for _, cells in batch])
+        yield Block(path, block.numbers, [_named(block, at, header) for at in range(len(batch))])
+
+
+def _named(block: Block[list[str]], at: int, header: list[str]) -> Fields:
+    cells = block.rows[at]
+    if len(cells) != len(header):
+        raise block.wrong(at, f"{len(cells)} cells under a header of {len(header)}; put quotes around the delimiter")
+    row: Fields = dict(zip(header, cells))
+    if "labels" in row:
+        row["labels"] = [name.strip() for name in row["labels"].split(LABEL_SEPARATOR) if name.strip()]
+    return row
+
+
+def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each record with the number of the line it begins on."""
+    reader = csv.reader((f"{line}\n" for block in lines(path) for line in block.rows), delimiter=delimiter, strict=True)
+    number = 1
+    with _cells_of_any_length():
+        try:
+            for cells in reader:
+                if cells:
+                    yield number, cells
+                number = reader.line_num + 1
+        except csv.Error as error:
+            raise CorpusError(f'{path}:{number}: {error}; a quote inside a quoted cell is written ""') from None
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """The csv module refuses cells above a limit that a long document passes, and knows only one limit for all."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+# -- Parquet --------------------------------------------------------------------------------------------------------
+
+
+def parquet_rows(path: Path) -> Iterator[Block[Fields]]:
+    """Row by row, a few at a time; columns we know nothing of are not read."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise MissingExtraError("Parquet files", "parquet") from None
+    read = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            known = [name for name in file.schema_arrow.names if name in FIELDS]
+            for batch in file.iter_batches(ROWS_A_BLOCK, columns=known):
+                yield Block(path, range(read + 1, read + 1 + batch.num_rows), batch.to_pylist())
+                read += batch.num_rows
+    except (ArrowException, OSError, ValueError) as error:
+        raise CorpusError(f"{path}: cannot be read as Parquet after row {read} ({error}); write it anew") from error
+
+
+ROWS: dict[str, Callable[[Path], Iterator[Block[Fields]]]] = {
+    ".jsonl": json_rows,
+    ".json": json_rows,
+    ".csv": csv_rows,
+    ".tsv": tsv_rows,
+    ".parquet": parquet_rows,
+}
