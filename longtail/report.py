@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from longtail.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from longtail.data.describe import Description, SplitDescription
     from longtail.metrics import Decile, Evaluation
 
 
@@ -56,6 +58,44 @@ def decile_table(deciles: Sequence[Decile]) -> Table:
         about = [str(at.decile), f"{at.least_frequent:,}–{at.most_frequent:,}", f"{at.pairs:,}"]
         shares = [_number(at.contribution[name]) for name in parts]
         shown.add_row(*about, *shares, *(_number(at.within[name] if at.pairs else None) for name in own))
+    return shown
+
+
+def description_tables(found: Description) -> list[RenderableType]:
+    """What `longtail describe` prints: the splits, how frequent labels are, and the curve of it."""
+    curve = f"Training documents by label, both axes logarithmic\n\n{frequency_blocks(found.frequencies)}\n"
+    return [_splits_table(found), _frequency_table(found), Text(curve)]
+
+
+def _splits_table(found: Description) -> Table:
+    shown = _empty_table(found.name, ["", *found.splits])
+    for fact, of_split in SPLIT_FACTS.items():
+        shown.add_row(fact, *(of_split(split) for split in found.splits.values()))
+    return shown
+
+
+def _words(split: SplitDescription) -> str:
+    return "" if split.words is None else "{50%:,} ({5%:,}–{95%:,})".format_map(split.words)
+
+
+SPLIT_FACTS: dict[str, Callable[[SplitDescription], str]] = {
+    "documents": lambda split: f"{split.documents:,}",
+    "labels of a document": lambda split: f"{split.labels_per_document:.2f}",
+    "at most": lambda split: f"{split.most_labels:,}",
+    "documents without labels": lambda split: f"{split.without_labels:,}",
+    "words, median (5%–95%)": _words,
+    "empty documents": lambda split: f"{split.empty:,}",
+    "repeated documents": lambda split: f"{split.duplicates:,}",
+    "documents also in train": lambda split: f"{split.in_train:,}",
+}
+
+
+def _frequency_table(found: Description) -> Table:
+    title = f"{found.labels:,} labels, {found.labels_without_training:,} of them without a training document"
+    shown = _empty_table(title, ["decile", "labels", "training documents", "mean", "% of all pairs"])
+    for at, part in enumerate(found.deciles, 1):
+        about = [str(at), f"{part.labels:,}", f"{part.least:,}–{part.most:,}", f"{part.mean:,.1f}"]
+        shown.add_row(*about, _number(100 * part.share))
     return shown
 
 

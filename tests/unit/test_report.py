@@ -15,6 +15,8 @@ from rich.console import Console
 
 from longtail import methods, report
 from longtail.config import setting
+from longtail.corpus import Splits
+from longtail.data.describe import describe
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.metrics import Evaluation, Frequencies, evaluate_ranking
 from longtail.ranking import Ranking
@@ -203,3 +205,18 @@ def test_blocks_are_as_wide_and_high_as_asked(n_labels: int):
     lines = report.frequency_blocks(np.arange(n_labels) + 1, width=30, height=5).splitlines()
     assert len(lines) == 6 and len({line.index("▕") for line in lines[:5]}) == 1
     assert {len(line.partition("▕")[2]) for line in lines[:5]} == {30}
+
+
+def test_a_description_tells_of_splits_deciles_and_the_curve(planted: Splits):
+    found = describe(planted)
+    splits, deciles, curve = (shown(part) for part in report.description_tables(found))
+    train, test = found.splits["train"], found.splits["test"]
+    assert cells(splits, "train") == ["train", "test"]
+    assert cells(splits, "documents") == ["documents", str(train.documents), str(test.documents)]
+    median, low, high = (train.words[share] for share in ("50%", "5%", "95%"))
+    assert f"{median} ({low}–{high})" in splits
+    assert "…" not in splits + deciles
+    assert f"{found.labels} labels, 0 of them without a training document" in deciles
+    first = found.deciles[0]
+    assert cells(deciles, "1")[:3] == ["1", str(first.labels), f"{first.least}–{first.most}"]
+    assert "█" in curve
