@@ -1,0 +1,32 @@
+"""What a label is like: the middle of its documents, or the words of its name."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import LabelSet
+from longtail.features.documents import unit_rows
+from longtail.features.tfidf import Tfidf
+from longtail.kernels.threads import in_threads
+
+
+def label_centroids(features: sp.csr_array, labels: sp.csr_array, threads: int | None = None) -> sp.csr_array:
+    """(labels, features): each label's documents summed, length 1; a label without documents has an empty row.
+
+    Yᵀ X, rows normalised, for features X (documents, features) and labels Y (documents, labels).
+    """
+    by_label = sp.csr_array(labels.T, dtype=np.float32)
+    rows = in_threads(lambda start, stop: unit_rows(by_label[start:stop] @ features), by_label.shape[0], threads)
+    return sp.csr_array(sp.vstack(rows, format="csr"))
+
+
+def label_text_bags(tfidf: Tfidf, label_set: LabelSet) -> sp.csr_array:
+    """(labels, terms): TF-IDF of every label's name and text."""
+    return tfidf.transform(label_set.words())
+
+
+def label_features(centroids: sp.csr_array, bags: sp.csr_array) -> sp.csr_array:
+    """What to cluster labels by: their centroids, and their texts where they have no documents."""
+    unseen = np.diff(centroids.indptr) == 0
+    return sp.csr_array(centroids + sp.diags_array(unseen.astype(np.float32)) @ bags)

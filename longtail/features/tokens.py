@@ -1,0 +1,260 @@
+"""Text to token numbers: words as scikit-learn finds them, or subwords learned from the corpus."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from longtail.corpus import Texts
+from longtail.errors import ModelError
+from longtail.kernels.words import CAPITAL, CODE_POINTS, WORD, Table, empty_table, has_capitals, scan, with_room
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+CHUNK = 1 << 18  # bytes of text worked on at a time: what is made of them still fits the cache
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The token numbers of each text, end to end; UNKNOWN where a token has no number."""
+
+    ids: np.ndarray  # (tokens,) int32
+    offsets: np.ndarray  # (texts + 1,) int64: text i has ids[offsets[i] : offsets[i + 1]]
+
+    @classmethod
+    def joined(cls, parts: Iterable[Tokens]) -> Tokens:
+        """The tokens of consecutive texts as one."""
+        parts = list(parts)
+        ends = np.cumsum([0, *(len(part.ids) for part in parts)])
+        offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends)]
+        return cls(np.concatenate([part.ids for part in parts]), np.concatenate([*offsets, ends[-1:]]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, text: int) -> np.ndarray:
+        return self.ids[self.offsets[text] : self.offsets[text + 1]]
+
+    def renumbered(self, numbers: np.ndarray) -> Tokens:
+        """The same tokens, number n now called numbers[n]."""
+        return Tokens(numbers[self.ids], self.offsets)
+
+
+def chunks(texts: Texts) -> list[Texts]:
+    """Consecutive slices of about CHUNK bytes, a longer text in a slice of its own."""
+    lengths = texts.stops - texts.starts
+    total = int(lengths.sum())
+    if total <= CHUNK:
+        return [texts]
+    cuts = np.searchsorted(np.cumsum(lengths), np.arange(CHUNK, total, CHUNK)) + 1
+    bounds = np.unique(np.concatenate([[0], cuts, [len(texts)]])).tolist()
+    return [texts[start:stop] for start, stop in pairwise(bounds)]
+
+
+# -- words --------------------------------------------------------------------------------------------------------
+
+
+class Words:
+    """Words and their numbers, 0, 1, 2, … in the order they were learned.
+
+    A word is what scikit-learn's vectorisers take for one by default: two or more word characters (`\\w`) in a
+    row, in the lower case of `str.lower`.
+
+    >>> words = Words(["red", "fox"])
+    >>> words.encode(Texts.of(["The RED fox", "a fox"]))[0]
+    array([-1,  0,  1], dtype=int32)
+    """
+
+    def __init__(self, words: Iterable[str] = ()):
+        self._table: Table = empty_table()
+        for chunk in chunks(Texts.of(words)):
+            self.learn(chunk)
+
+    def __len__(self) -> int:
+        return int(self._table.size[0])
+
+    def __iter__(self) -> Iterator[str]:
+        spelled = self._table.pool[: self._table.begins[len(self)]].tobytes()
+        return iter(spelled.decode("utf-8").splitlines())
+
+    def learn(self, chunk: Texts) -> Tokens:
+        """The words of a chunk of text; those not seen before get the next numbers."""
+        texts = _lowered(chunk)
+        self._table = with_room(self._table, int((texts.stops - texts.starts).sum()))
+        return Tokens(*scan(texts.data, texts.starts, texts.stops, _kinds(), self._table, True))
+
+    def absorb(self, others: Words) -> np.ndarray:
+        """Learn the words of `others`: their numbers here, by their numbers there."""
+        begins = others._table.begins[: len(others) + 1]
+        spelled = Texts(others._table.pool, begins[:-1], begins[1:] - 1)
+        return Tokens.joined(self.learn(chunk) for chunk in chunks(spelled)).ids
+
+    def encode(self, texts: Texts) -> Tokens:
+        """Numbers of the known words; others are UNKNOWN."""
+        texts = _lowered(texts)
+        return Tokens(*scan(texts.data, texts.starts, texts.stops, _kinds(), self._table, False))
+
+
+def _lowered(texts: Texts) -> Texts:
+    """The texts with no capitals but ASCII ones, as the one kind of array the kernels are compiled for."""
+    starts, stops = (np.ascontiguousarray(bounds, np.int64) for bounds in (texts.starts, texts.stops))
+    texts = Texts(*(_read_only(array) for array in (texts.data, starts, stops)))
+    if has_capitals(texts.data, texts.starts, texts.stops, _kinds()):
+        return _lowered(Texts.of(text.lower() for text in texts))
+    return texts
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+@cache
+def _kinds() -> np.ndarray:
+    """Which code points are word characters, by Python's own account, and which of them have a lower case."""
+    kinds = np.zeros(CODE_POINTS, np.uint8)
+    characters = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    for run in re.finditer(r"\w+", characters):
+        kinds[run.start() : run.end()] = WORD
+        if run.group() != run.group().lower():
+            kinds[[ord(char) for char in run.group() if char != char.lower()]] = CAPITAL
+    return kinds
+
+
+# -- subwords -----------------------------------------------------------------------------------------------------
+
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CONTINUED = "##"  # begins a WordPiece that does not begin its word
+
+Kind = Literal["wordpiece", "bpe"]
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """A Hugging Face tokenizer, kept as its own JSON.
+
+    >>> pieces = Subwords.train(Texts.of(["low lower lowest", "low slow"]), 60)
+    >>> [pieces.names[token] for token in pieces.encode(Texts.of(["slow low"]))[0]]
+    ['slow', 'low']
+    """
+
+    tokenizer: dict[str, Any]  # the content of a tokenizer.json
+
+    @classmethod
+    def train(cls, texts: Texts, vocabulary_size: int, kind: Kind = "wordpiece") -> Subwords:
+        """Learn lower-case subwords from texts; the same ones every time."""
+        tokenizer, trainer = (_wordpiece if kind == "wordpiece" else _bpe)(texts, vocabulary_size)
+        tokenizer.train_from_iterator(_strings(texts), trainer, len(texts))
+        content = json.loads(tokenizer.to_str())
+        content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] in SPECIAL_TOKENS]
+        return cls(content)
+
+    @classmethod
+    def open(cls, path: Path) -> Subwords:
+        """From a tokenizer.json file."""
+        try:
+            opened = cls(json.loads(path.read_text("utf-8")))
+            opened._tokenizer  # noqa: B018 - complains about what is not a tokenizer
+        except Exception as error:  # tokenizers raises nothing narrower
+            raise ModelError(f"{path}: cannot be read as a tokenizer.json ({error})") from error
+        return opened
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The token of each number; empty where a number is not used."""
+        numbers = self._tokenizer.get_vocab()
+        names = [""] * (max(numbers.values()) + 1)
+        for name, number in numbers.items():
+            names[number] = name
+        return names
+
+    @cached_property
+    def special(self) -> np.ndarray:
+        """Numbers of the tokens that stand for no text."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        return np.array([number for number, token in added.items() if token.special], np.int64)
+
+    def encode(self, texts: Texts) -> Tokens:
+        """Numbers of the subwords of each text, without special tokens around them."""
+        return Tokens.joined(self._encode(chunk) for chunk in chunks(texts))
+
+    def _encode(self, chunk: Texts) -> Tokens:
+        encodings = self._tokenizer.encode_batch_fast(list(_strings(chunk)), add_special_tokens=False)
+        rows = [encoding.ids for encoding in encodings]
+        offsets = np.cumsum([0, *map(len, rows)])
+        return Tokens(np.fromiter(chain.from_iterable(rows), np.int32, offsets[-1]), offsets)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(json.dumps(self.tokenizer))
+        # Files of published models often ask for padding and for cuts at some length.
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+
+def _wordpiece(texts: Texts, size: int) -> tuple[Tokenizer, Any]:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    # Left alone, the trainer numbers the letters by the iteration order of a randomly seeded map and breaks ties by
+    # these numbers: two runs, two vocabularies.  Letters named as special tokens are numbered in our order instead.
+    alphabet = _alphabet(texts, tokenizer.normalizer.normalize_str, at_most=min(1000, size // 4))
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        show_progress=False,
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        special_tokens=SPECIAL_TOKENS + alphabet + [CONTINUED + letter for letter in alphabet],
+        continuing_subword_prefix=CONTINUED,
+    )
+    return tokenizer, trainer
+
+
+def _bpe(texts: Texts, size: int) -> tuple[Tokenizer, Any]:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=SPECIAL_TOKENS,
+    )
+    return tokenizer, trainer
+
+
+def _alphabet(texts: Texts, normalize: Callable[[str], str], at_most: int) -> list[str]:
+    """The most frequent characters of the texts when normalised, in code order."""
+    raw = np.zeros(sys.maxunicode + 1, np.int64)
+    for chunk in chunks(texts):
+        points = np.frombuffer("".join(_strings(chunk)).encode("utf-32-le"), "<u4")
+        raw += np.bincount(points, minlength=len(raw))
+    counts: Counter[str] = Counter()
+    for point in np.flatnonzero(raw).tolist():
+        for letter in normalize(chr(point)).split():
+            counts.update({char: int(raw[point]) for char in letter})
+    return sorted(sorted(counts, key=lambda char: (-counts[char], char))[:at_most])
+
+
+def _strings(texts: Texts) -> Iterator[str]:
+    """The texts as tokenizers can take them: half of a surrogate pair is no character."""
+    return (text.encode("utf-8", "replace").decode("utf-8") for text in texts)
