@@ -48,10 +48,10 @@ def demo(
     model = fit(method, corpus.train, run=run, say=_say)
     screen.print(table(evaluate(model, corpus.split("test")), f"{method} on held-out definitions, %"))
     for text, labels in zip(EXAMPLES, model.predict(EXAMPLES, k=5)):
-        screen.print(
-            f"\n[bold]{text}[/bold]\n  " + ", ".join(f"{label.name} [dim]{label.score:.2f}[/dim]" for label in labels)
-        )
-    screen.print(f"\nThe model is {run / 'model'}; try:  echo 'your own definition' | longtail predict {run / 'model'}")
+        screen.print(f"\n[bold]{text}[/bold]")
+        for label in labels:
+            screen.print(f"  {label.score:.2f}  {label.name}", highlight=False)
+    print(f"\nThe model is {run / 'model'}. Ask it:  echo 'your own definition' | longtail predict {run / 'model'}")
 
 
 @app.command()
@@ -147,7 +147,7 @@ def predict(
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Texts, one a line, or JSONL; - is standard input.")
     ] = "-",
-    k: Annotated[int, typer.Option(help="How many labels at most.")] = 5,
+    k: Annotated[int, typer.Option(min=1, help="How many labels at most.")] = 5,
     threshold: Annotated[float, typer.Option(help="Leave out labels that score less.")] = 0.0,
 ) -> None:
     """Suggest labels: one JSON line per text, in order, as they come."""

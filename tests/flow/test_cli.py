@@ -167,7 +167,7 @@ def test_another_config_in_the_same_directory_is_refused_by_name(model: Path, co
         (("evaluate", "MODEL", "CORPUS", "--k", "0"), "--k"),
         (("evaluate", "MODEL", "CORPUS", "--split", "dev"), "dev"),
         (("predict", "MODEL", "/no/such/file"), "/no/such/file"),
-        (("predict", "MODEL", "/no/such/file", "--k", "0"), "k = 0"),
+        (("predict", "MODEL", "/no/such/file", "--k", "0"), "--k"),
         (("methods", "nothing"), "nothing"),
         (("ensemble", "MODEL", "--out", "RUN", "--weights", "1,2"), "weights"),
     ],
