@@ -113,15 +113,16 @@ class Frequencies:
 
     def deciles(self) -> np.ndarray:
         """0 for the tenth of the labels with most training documents … 9 for the rarest; ties by index."""
-        decile = np.empty(len(self.counts), np.int64)
-        decile[np.argsort(-self.counts, kind="stable")] = np.arange(len(decile)) * N_DECILES // max(len(decile), 1)
+        n_labels, decile = len(self.counts), np.empty(len(self.counts), np.int64)
+        falling = np.argsort(-self.counts.astype(np.int64), kind="stable")
+        decile[falling] = np.arange(n_labels) * N_DECILES // max(n_labels, 1)
         return decile
 
 
 def inverse_propensity(train: Frequencies, a: float, b: float) -> np.ndarray:
-    """w_l = 1 + C (n_l + b)^-a with C = (ln N - 1)(b + 1)^a: how much rarer labels are missed by those who label.
+    """w_l = 1 + C (n_l + b)^-a with C = (ln N - 1)(b + 1)^a: how much more a label counts for being easily missed.
 
-    Jain et al., KDD 2016, section 3.  n_l of N training documents carry label l.  The constants belong to the
+    Jain et al., KDD 2016: n_l of N training documents carry label l.  The constants belong to the
     data: 0.55 and 1.5 for most, 0.6 and 2.6 for Amazon's, 0.5 and 0.4 for Wikipedia-500K's (docs/metrics.md).
     With N < e, as in toys, C is negative and rare labels count less.
     """
@@ -215,8 +216,8 @@ def evaluate_ranking(
     contribution = documents.contributions(len(ranking)) | labels.contributions(len(present))
     within = documents.within() | labels.within()
     return Evaluation(
-        {column.name: float(contribution[column.name].sum()) for column in columns},
-        [] if train is None else _deciles(columns, contribution, within, documents, train),
+        {name: float(parts.sum()) for name, parts in contribution.items()},
+        [] if train is None else _deciles(contribution, within, documents, train),
         100 * np.cumsum(documents.recall_at) / len(ranking),
     )
 
@@ -230,7 +231,7 @@ class _Column(NamedTuple):
 
 
 def _columns(ks: Sequence[int], depth: int, *, propensity: bool) -> list[_Column]:
-    if not ks or any(not isinstance(k, (int, np.integer)) or k < 1 for k in ks):
+    if not len(ks) or any(not isinstance(k, (int, np.integer)) or k < 1 for k in ks):
         raise ConfigError(f"ks = {ks}: name at least one cut-off, each a whole number from 1")
     deeper = {"R": [k for k in RECALL_DEPTHS if k <= depth]}
     return [
@@ -274,8 +275,9 @@ class _Tally:
         decile = self.known.decile[label]
         part = document * self.known.n_deciles + decile  # a document's labels of one decile, as if a document
         ranked = self._pairs(document, label, place)
-        top = ranked.first(len(self.recall_at))
-        self.recall_at += np.bincount(top.place, recall(top, len(top.place)), minlength=len(self.recall_at))
+        depth = len(self.recall_at)
+        top = ranked.first(depth)
+        self.recall_at += np.bincount(top.place, recall(top, depth), minlength=depth)
         self.earned += self._gains(ranked)
         self.earned_within += self._gains(self._pairs(part, label, place))
         if any(column.metric.propensity for column in self.columns):
@@ -300,7 +302,7 @@ class _Tally:
         }
 
     def _pairs(self, document: np.ndarray, label: np.ndarray, place: np.ndarray) -> Pairs:
-        size = np.bincount(document)[document] if len(document) else document
+        size = np.bincount(document)[document]
         return Pairs.of(place, size, self.known.weight[label], self.known.decile[label])
 
     def _ideal_places(self, document: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -325,25 +327,21 @@ def _percent(earned: np.ndarray, possible: np.ndarray | float) -> np.ndarray:
 
 
 def _deciles(
-    columns: list[_Column],
-    contribution: dict[str, np.ndarray],
-    within: dict[str, np.ndarray],
-    tally: _Tally,
-    train: Frequencies,
+    contribution: dict[str, np.ndarray], within: dict[str, np.ndarray], tally: _Tally, train: Frequencies
 ) -> list[Decile]:
     deciles = []
     for at in range(N_DECILES):
         counts = train.counts[tally.known.decile == at]
         deciles.append(
             Decile(
-                at + 1,
+                decile=at + 1,
                 labels=len(counts),
-                most_frequent=int(counts.max(initial=0)),
+                most_frequent=int(counts.max()) if len(counts) else 0,
                 least_frequent=int(counts.min()) if len(counts) else 0,
                 documents=int(tally.documents[at]),
                 pairs=int(tally.pairs[at]),
-                contribution={column.name: float(contribution[column.name][at]) for column in columns},
-                within={column.name: float(within[column.name][at]) for column in columns},
+                contribution={name: float(parts[at]) for name, parts in contribution.items()},
+                within={name: float(parts[at]) for name, parts in within.items()},
             )
         )
     return deciles
