@@ -80,6 +80,11 @@ def test_arrays_are_mapped_and_cannot_be_written_by_accident(tmp_path: Path):
         came[0] = 1
 
 
+def test_a_sparse_matrix_is_mapped_too(tmp_path: Path):
+    matrix = store.read(kept(tmp_path / "v", whole()), Whole).matrix
+    assert not (matrix.data.flags.writeable or matrix.indices.flags.writeable or matrix.T.indices.flags.writeable)
+
+
 def test_what_cannot_be_stored_is_said_with_its_path(tmp_path: Path):
     with pytest.raises(TypeError, match=r"words\.0: object"):
         kept(tmp_path / "v", Part([object()], np.zeros(1)))  # type: ignore[list-item]
