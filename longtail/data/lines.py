@@ -60,10 +60,8 @@ def lines(path: Path) -> Iterator[Block[str]]:
 
 
 def first_line(path: Path) -> str:
-    """The first line, to recognise a format by; empty when there is none."""
-    for block in lines(path):
-        return block.rows[0]
-    return ""
+    """The first line that says anything, to recognise a format by."""
+    return next((row for block in lines(path) for row in block.rows if row.strip()), "")
 
 
 def _decoded(piece: bytes, path: Path, first: int) -> str:

@@ -171,6 +171,8 @@ class _Reading:
 
     def matrix(self, name: str, width: int) -> sp.csr_array:
         starts = self.starts_and_end(name, "columns")
+        if starts[-1] <= np.iinfo(np.int32).max:
+            starts = starts.astype(np.int32)  # scipy wants one type for both, and would copy the columns to the larger
         parts = self.arrays[f"{name}.values"], self.arrays[f"{name}.columns"], starts
         matrix = sp.csr_array(parts, shape=(len(starts) - 1, width), copy=False)
         matrix.has_canonical_format = True  # as it was written; scipy need not look
@@ -189,4 +191,5 @@ def _mapped(path: Path, size: int) -> np.ndarray:
     dtype = np.dtype(DTYPES[path.name.rpartition(".")[2]])
     if path.stat().st_size != size * dtype.itemsize:
         raise ValueError(f"{path} is cut short")
-    return store.mapped_bytes(path).view(dtype)
+    # Through a memoryview, or scipy takes four bytes a number for a part of a larger array and copies it.
+    return np.frombuffer(memoryview(store.mapped_bytes(path)), dtype)
