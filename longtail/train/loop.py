@@ -27,6 +27,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -63,8 +64,9 @@ def train(
     """
     training = Training(run, name, model, batches, optim, seed, valid, torch.device(device))
     if not training.was_finished():
+        run.say(f"{name} …")
         training.resume()
-        with private_randomness(training.device), stop_requests() as asked:
+        with seeded(seed, device), stop_requests() as asked:
             training.go(optim.epochs if until is None else min(until, optim.epochs), asked)
         training.finish() if training.is_over else training.save()
     return model.eval()
@@ -89,14 +91,14 @@ class Training:
         self.latest: dict[str, float] = {}  # metrics of the last validation,
         self.best: dict[str, float] = {}  # of the best one,
         self.waited = 0  # and how many came after that
-        self.saved = time.monotonic()
+        self.on_disk, self.saved = 0, time.monotonic()  # the step of the last checkpoint, and when it was written
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def go(self, epochs: int, asked_to_stop: threading.Event) -> None:
         """Up to the end of so many epochs, or until validation has stopped improving."""
         self.model.train()
-        with Watch(self.run, self.name, self.step, self.total, self.per_epoch) as watch:
+        with Watch(self.run, self.name, self.groups, self.step, self.total, self.per_epoch) as watch:
             while self.step < epochs * self.per_epoch and not self.is_over:
                 epoch, start = divmod(self.step, self.per_epoch)
                 if start == 0:
@@ -177,8 +179,13 @@ class Training:
         ks = sorted({1, 3, 5, self.cut_off})
         with self._precision():
             ranking = rank(self.model, self.valid, ks[-1] + hidden, self.optim.batch_size, str(self.device))
-        seen = Frequencies.of(self.batches.labels)
-        return evaluate_ranking(ranking, self.valid.labels, train=seen, ks=ks, filtered=self.valid.filtered).metrics
+        return evaluate_ranking(
+            ranking, self.valid.labels, train=self._frequencies, ks=ks, filtered=self.valid.filtered
+        ).metrics
+
+    @cached_property
+    def _frequencies(self) -> Frequencies:
+        return Frequencies.of(self.batches.labels)
 
     # -- on disk --------------------------------------------------------------------------------------------------
 
@@ -200,17 +207,21 @@ class Training:
 
     def save(self) -> None:
         """Write what a killed training needs to go on."""
-        numbers, tensors = checkpoint.pack(self.model, self.groups, self.average)
-        if not all(torch.isfinite(tensor).all() for tensor in tensors.values() if tensor.is_floating_point()):
+        if self.step == self.on_disk:
+            return
+        # A sum is finite only if every weight is; and it needs no memory, as a mask of the weights would.
+        if not all(math.isfinite(parameter.detach().sum()) for parameter in self.model.parameters()):
             raise self._diverged("the weights are no longer finite")
+        numbers, tensors = checkpoint.pack(self.model, self.groups, self.average)
         checkpoint.write(self.place / "last", self._state() | numbers, tensors)
-        self.saved = time.monotonic()
+        self.on_disk, self.saved = self.step, time.monotonic()
 
     def resume(self) -> None:
         """Go on from the last checkpoint, if there is one."""
         if store.finished(self.place / "last"):
             state, tensors = self._read("last")
             checkpoint.unpack(state, tensors, self.model, self.groups, self.average)
+            self.on_disk = self.step
             self.run.log("resumed", name=self.name, step=self.step)
 
     def finish(self) -> None:
@@ -301,9 +312,11 @@ def on_device(batch: Batch, device: torch.device) -> Batch:
 
 
 @contextmanager
-def private_randomness(device: torch.device) -> Iterator[None]:
-    """Whatever is drawn or seeded within leaves torch's own generators as they were."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
+    """Within, torch draws from `seed`, as for a model's first weights; outside, nothing was drawn."""
+    where = torch.device(device)
+    with torch.random.fork_rng([where] if where.type == "cuda" else []):
+        reseed(where, seed)
         yield
 
 

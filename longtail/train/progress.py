@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 if TYPE_CHECKING:
+    from longtail.train.optim import Group
     from longtail.train.run import Run
 
 BAR_SECONDS = 0.2  # between two looks of the bar
@@ -31,8 +32,9 @@ class Step(NamedTuple):
 class Watch:
     """Follows one training batch by batch and tells about it, each audience at its own pace."""
 
-    def __init__(self, run: Run, name: str, done: int, total: int, per_epoch: int):
-        self.run, self.name, self.done, self.total, self.per_epoch = run, name, done, total, per_epoch
+    def __init__(self, run: Run, name: str, groups: list[Group], done: int, total: int, per_epoch: int):
+        self.run, self.name, self.groups = run, name, groups
+        self.done, self.total, self.per_epoch = done, total, per_epoch
         self.first, self.started = done, time.monotonic()
         self.drawn = self.logged = self.said = self.started
         self.recent: deque[Step] = deque(maxlen=RECENT)
@@ -107,9 +109,10 @@ class Watch:
 
     def _log(self, now: float) -> None:
         self.logged = now
+        rates = {f"lr_{group.name}": group.optimiser.param_groups[0]["lr"] for group in self.groups}
         self.run.log(
             "training", name=self.name, step=self.done, epoch=round(self.done / self.per_epoch, 3), loss=self.loss(),
-            documents_per_second=round(self.speed(), 1), seconds_left=round(self.seconds_left()),
+            documents_per_second=round(self.speed(), 1), seconds_left=round(self.seconds_left()), **rates,
         )  # fmt: skip
 
 

@@ -95,7 +95,6 @@ class Run:
         """`model`, trained once in this directory on this run's device: see `loop.train`."""
         from longtail.train.loop import train  # torch is not for runs that train without it
 
-        self.say(f"{name} …")
         return train(self, name, model, batches, optim, seed=seed, valid=valid, until=until, device=self.device)
 
     def log(self, event: str, **values: Any) -> None:  # noqa: ANN401 - anything JSON can hold

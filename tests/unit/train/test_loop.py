@@ -20,7 +20,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, RunError
 from longtail.ranking import Ranking
 from longtail.train import progress
-from longtail.train.loop import rank
+from longtail.train.loop import rank, seeded
 from longtail.train.optim import Group, Optim, adamw
 from tests.unit.train.runs import opened
 from tests.unit.train.tiny import N_LABELS, Plain, Points, Tiny, same_weights, trained
@@ -59,6 +59,17 @@ def test_it_leaves_the_callers_randomness_alone(tmp_path):
     torch.manual_seed(11)
     trained(tmp_path, model, QUICK)
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_models_first_weights_can_be_drawn_from_a_seed():
+    def drawn(seed: int) -> torch.Tensor:
+        with seeded(seed):
+            return nn.Linear(3, 3).weight
+
+    before = torch.get_rng_state()
+    assert torch.equal(drawn(1), drawn(1))
+    assert not torch.equal(drawn(1), drawn(2))
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("documents", [32, 30])
@@ -459,6 +470,7 @@ def test_the_log_holds_loss_speed_memory_and_every_metric(tmp_path):
     trained(tmp_path, Tiny(), QUICK, valid=Points.planted(12))
     lines = {line["event"]: line for line in log_of(tmp_path)}
     assert lines["training"].keys() >= {"time", "memory", "loss", "documents_per_second", "seconds_left", "epoch"}
+    assert lines["training"]["lr_all"] == QUICK.lr
     assert lines["validation"].keys() >= {"P@1", "P@5", "nDCG@5", "PSP@5", "R@5", "step", "seconds"}
     assert lines["trained"]["steps"] == BATCHES
 
