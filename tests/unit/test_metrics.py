@@ -129,10 +129,11 @@ def test_with_fewer_than_e_training_documents_weights_fall_below_one(documents: 
     assert found["PSP@1"] == pytest.approx(100.0)
 
 
-def test_truth_and_training_labels_are_read_as_zero_or_not():
-    ragged = sp.csr_array(
-        (np.array([3.0, 0.0, 0.5, 0.5]), np.array([0, 1, 2, 2]), np.array([0, 2, 4])), shape=(2, 3)
-    )  # a count, a stored zero, an entry twice
+@pytest.mark.parametrize("kind", [float, np.int8, bool])
+def test_truth_and_training_labels_are_read_as_zero_or_not(kind: type):
+    # A count, a stored zero, an entry twice.
+    values, columns = np.array([3, 0, 1, 1]).astype(kind), np.array([0, 1, 2, 2])
+    ragged = sp.csr_array((values, columns, np.array([0, 2, 4])), shape=(2, 3))
     clean = matrix(["100", "001"])
     rows = ranking_of([[1, 0], [2, 1]], 2)
     assert Frequencies.of(ragged).counts.tolist() == [1, 0, 1]
