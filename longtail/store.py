@@ -265,4 +265,4 @@ def mapped_arrays(path: Path) -> dict[str, np.ndarray]:
 def _view(file: np.ndarray, start: int, about: dict[str, Any]) -> np.ndarray:
     begin, end = about["data_offsets"]
     # Through a memoryview, not as a slice of the array: scipy copies what it sees is a small part of a larger array.
-    return np.frombuffer(memoryview(file)[start + begin : start + end], _DTYPES[about["dtype"]]).reshape(about["shape"])
+    return np.frombuffer(file.data[start + begin : start + end], _DTYPES[about["dtype"]]).reshape(about["shape"])

@@ -192,4 +192,4 @@ def _mapped(path: Path, size: int) -> np.ndarray:
     if path.stat().st_size != size * dtype.itemsize:
         raise ValueError(f"{path} is cut short")
     # Through a memoryview, or scipy takes four bytes a number for a part of a larger array and copies it.
-    return np.frombuffer(memoryview(store.mapped_bytes(path)), dtype)
+    return np.frombuffer(store.mapped_bytes(path).data, dtype)

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -134,6 +135,5 @@ def label_names(splits: Splits, split: str) -> list[list[str]]:
     corpus = splits.split(split)
     stops = corpus.labels.indptr
     return [
-        [corpus.label_set[int(at)].name for at in corpus.labels.indices[start:stop]]
-        for start, stop in zip(stops, stops[1:])
+        [corpus.label_set[int(at)].name for at in corpus.labels.indices[start:stop]] for start, stop in pairwise(stops)
     ]

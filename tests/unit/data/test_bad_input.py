@@ -38,17 +38,27 @@ CASES: dict[str, tuple[Files, str]] = {
     "list in a label list": (lf([[1]]), r"trn.json:2: label index \[1\] "),
     "targets not a list": (lf(3), r"trn.json:2: the labels must be a list, not 3"),
     "targets null": (lf(None), r"trn.json:2: the labels must be a list, not None"),
-    "no targets": (LF_JSON | {"trn.json": b'{"title": "x"}'}, r"trn.json:1: needs a field called target_ind; .*: title"),
+    "no targets": (
+        LF_JSON | {"trn.json": b'{"title": "x"}'},
+        r"trn.json:1: needs a field called target_ind; .*: title",
+    ),
     "no text": (LF_JSON | {"trn.json": b'{"target_ind": []}'}, r"trn.json:1: needs a field called content or title"),
-    "title not a string": (LF_JSON | {"trn.json": b'{"title": ["x"], "target_ind": []}'}, r"trn.json:1: title must be a"),
+    "title not a string": (
+        LF_JSON | {"trn.json": b'{"title": ["x"], "target_ind": []}'},
+        r"trn.json:1: title must be a",
+    ),
     "not JSON": (LF_JSON | {"trn.json": b"\n{]"}, r"trn.json:2: not JSON .*column 2"),
     "not an object": (LF_JSON | {"trn.json": b"[1, 2]"}, r"trn.json:1: expected a JSON object"),
     "deep JSON": (LF_JSON | {"trn.json": b'{"a":' * 10**5}, r"trn.json:1: not JSON"),
     "number of many digits": (LF_JSON | {"trn.json": b"1" * 5000}, r"trn.json:1: not JSON"),
     "duplicate label id": (
-        LF_JSON | {"lbl.json": b'{"uid": "a"}\n{"uid": "b"}\n{"uid": "a"}'}, r"lbl.json:3: label id 'a' is already that of"
+        LF_JSON | {"lbl.json": b'{"uid": "a"}\n{"uid": "b"}\n{"uid": "a"}'},
+        r"lbl.json:3: label id 'a' is already that of",
     ),
-    "duplicate label id, one a number": (LF_JSON | {"lbl.json": b'{"uid": "1"}\n{"uid": 1}'}, r"lbl.json:2: label id '1'"),
+    "duplicate label id, one a number": (
+        LF_JSON | {"lbl.json": b'{"uid": "1"}\n{"uid": 1}'},
+        r"lbl.json:2: label id '1'",
+    ),
     "no labels file": ({"trn.json": LF_JSON["trn.json"]}, r"lbl.json: missing"),
     "filter out of range": (LF_JSON | {"filter_labels_test.txt": b"0 0\n2 0"}, r"filter_labels_test.txt:2: document 2"),
     "filter label out of range": (LF_JSON | {"filter_labels_test.txt": b"0 4"}, r"filter_labels_test.txt:1: .*label 4"),
@@ -56,39 +66,60 @@ CASES: dict[str, tuple[Files, str]] = {
     "negative filter": (LF_JSON | {"filter_labels_test.txt": b"0 -1"}, r"filter_labels_test.txt:1: '0 -1' is not"),
     "empty training file": (LF_JSON | {"trn.json": b"\n"}, r"trn.json: no documents"),
     "empty test file": (LF_JSON | {"tst.json": b""}, r"tst.json: no documents"),
-    "bad UTF-8": (LF_JSON | {"trn.json": b'{"title": "x", "target_ind": []}\n{"title": "\xff'}, r"trn.json:2: byte 0xff"),
+    "bad UTF-8": (
+        LF_JSON | {"trn.json": b'{"title": "x", "target_ind": []}\n{"title": "\xff'},
+        r"trn.json:2: byte 0xff",
+    ),
     # names
-    "no columns": ({"train.csv": b"a,b\n1,2\n"}, r"train.csv:2: needs a field called content or text or title; .*: a, b"),
+    "no columns": (
+        {"train.csv": b"a,b\n1,2\n"},
+        r"train.csv:2: needs a field called content or text or title; .*: a, b",
+    ),
     "no labels column": ({"train.csv": b"text,lables\n1,2\n"}, r"train.csv:2: needs a field called label or labels"),
     "ragged row": ({"train.csv": b'text,labels\n"a\nb",x\nc\n'}, r"train.csv:4: 1 cells under a header of 2"),
     "too long a row": ({"train.tsv": b"text\tlabels\na\tx\ty\n"}, r"train.tsv:2: 3 cells under a header of 2"),
     "open quote": ({"train.csv": b'text,labels\nfine,x\n"a,x\n\n'}, r"train.csv:3: unexpected end of data"),
     "column twice": ({"train.csv": b"text,labels,text\na,x,b\n"}, r"train.csv:1: two columns have the same name"),
-    "label list a string": (named(b'{"text": "y", "labels": "a"}'), r"train.jsonl:2: the labels must be a list, not 'a'"),
+    "label list a string": (
+        named(b'{"text": "y", "labels": "a"}'),
+        r"train.jsonl:2: the labels must be a list, not 'a'",
+    ),
     "label null": (named(b'{"text": "y", "labels": [null]}'), r"train.jsonl:2: a label must be a name, not None"),
     "label bool": (named(b'{"text": "y", "labels": [true]}'), r"train.jsonl:2: a label must be a name, not True"),
     "label float": (named(b'{"text": "y", "label": 1.5}'), r"train.jsonl:2: a label must be a name, not 1.5"),
     "label empty": (named(b'{"text": "y", "labels": ["b", ""]}'), r"train.jsonl:2: a label must be a name, not ''"),
     "label object": (named(b'{"text": "y", "labels": [{}]}'), r"train.jsonl:2: a label must be a name, not {}"),
     "text an object": (named(b'{"text": {}, "labels": []}'), r"train.jsonl:2: text must be a string, not {}"),
-    "a JSON array": ({"train.json": b'[{"text": "x", "labels": []}]'}, r"train.json:1: expected a JSON object in braces"),
+    "a JSON array": (
+        {"train.json": b'[{"text": "x", "labels": []}]'},
+        r"train.json:1: expected a JSON object in braces",
+    ),
     "no labels at all": ({"train.jsonl": b'{"text": "x", "labels": []}'}, r"train.jsonl: no document has a label"),
     "unknown label": (
-        DESCRIBED | {"test.jsonl": b'{"text": "x", "labels": ["cat"]}'}, r"test.jsonl:1: label 'cat' is not in the file of"
+        DESCRIBED | {"test.jsonl": b'{"text": "x", "labels": ["cat"]}'},
+        r"test.jsonl:1: label 'cat' is not in the file of",
     ),
-    "label twice": (DESCRIBED | {"labels.csv": b"id\na\na\n"}, r"labels.csv:3: label id 'a' is already that of label 0"),
+    "label twice": (
+        DESCRIBED | {"labels.csv": b"id\na\na\n"},
+        r"labels.csv:3: label id 'a' is already that of label 0",
+    ),
     "label without id": (DESCRIBED | {"labels.csv": b"id,name\n,\n"}, r"labels.csv:2: a label needs an id or a name"),
     "labels without columns": (DESCRIBED | {"labels.csv": b"x\ny\n"}, r"labels.csv:2: needs a field called id or name"),
     "not Parquet": ({"train.parquet": b"PAR1 no"}, r"train.parquet: cannot be read as Parquet"),
     "Parquet cut short": (
-        {"train.parquet": layouts.PARQUET["train.parquet"][:-20]}, r"train.parquet: cannot be read as Parquet"
+        {"train.parquet": layouts.PARQUET["train.parquet"][:-20]},
+        r"train.parquet: cannot be read as Parquet",
     ),
-    "fasttext label without a name": ({"train.txt": b"__label__a x\n__label__ y\n"}, r"train.txt:2: a label must be a name"),
+    "fasttext label without a name": (
+        {"train.txt": b"__label__a x\n__label__ y\n"},
+        r"train.txt:2: a label must be a name",
+    ),
     # lines of two files
-    "no label file": (
-        {"train_texts.txt": b"x\n"}, r"train_labels.txt: missing, although train_texts.txt is there"
+    "no label file": ({"train_texts.txt": b"x\n"}, r"train_labels.txt: missing, although train_texts.txt is there"),
+    "fewer label lines": (
+        TEXT_LINES | {"test_labels.txt": b"x\n"},
+        r"test_labels.txt: 1 lines, but test_raw_texts.txt has 2",
     ),
-    "fewer label lines": (TEXT_LINES | {"test_labels.txt": b"x\n"}, r"test_labels.txt: 1 lines, but test_raw_texts.txt has 2"),
     # sparse
     "NaN": (SPARSE | {"train.txt": b"1 5 4\n0 1:nan\n"}, r"train.txt:2: 'nan' is not a finite number"),
     "infinite": (SPARSE | {"train.txt": b"1 5 4\n0 1:1 2:inf\n"}, r"train.txt:2: 'inf' is not a finite number"),
@@ -102,20 +133,47 @@ CASES: dict[str, tuple[Files, str]] = {
     "negative feature": (SPARSE | {"train.txt": b"1 5 4\n0 -1:1\n"}, r"train.txt:2: '-1:1' is not a pair"),
     "feature twice": (SPARSE | {"train.txt": b"1 5 4\n0 3:1 1:1 3:2\n"}, r"train.txt:2: feature 3 comes twice"),
     "label out of range": (SPARSE | {"train.txt": b"1 5 4\n0,4 1:1\n"}, r"train.txt:2: label index 4 is not"),
-    "label not a number": (SPARSE | {"train.txt": b"1 5 4\n0,a 1:1\n"}, r"train.txt:2: '0,a' is not a list of label ind"),
-    "fewer documents": (SPARSE | {"train.txt": b"3 5 4\n0 1:1\n"}, r"train.txt: the header promises 3 documents, but .* 1;"),
-    "more documents": (SPARSE | {"train.txt": b"1 5 4\n0 1:1\n\n1 1:1\n"}, r"train.txt:4: the header promises 1 documents"),
-    "other features in test": (SPARSE | {"test.txt": b"1 6 4\n0 1:1\n"}, r"test.txt:1: .*6 features, but training has 5"),
+    "label not a number": (
+        SPARSE | {"train.txt": b"1 5 4\n0,a 1:1\n"},
+        r"train.txt:2: '0,a' is not a list of label ind",
+    ),
+    "fewer documents": (
+        SPARSE | {"train.txt": b"3 5 4\n0 1:1\n"},
+        r"train.txt: the header promises 3 documents, but .* 1;",
+    ),
+    "more documents": (
+        SPARSE | {"train.txt": b"1 5 4\n0 1:1\n\n1 1:1\n"},
+        r"train.txt:4: the header promises 1 documents",
+    ),
+    "other features in test": (
+        SPARSE | {"test.txt": b"1 6 4\n0 1:1\n"},
+        r"test.txt:1: .*6 features, but training has 5",
+    ),
     "other labels in test": (SPARSE | {"test.txt": b"1 5 5\n0 1:1\n"}, r"test.txt:1: .*5 labels, but training has 4"),
-    "bad test header": (SPARSE | {"test.txt": b"0 1:1\n"}, r"test.txt:1: the header must be the numbers of documents, fea"),
-    "labels beyond reason": (SPARSE | {"train.txt": b"1 5 999999999\n0 1:1\n"}, r"train.txt:1: .*999999999 labels, more"),
+    "bad test header": (
+        SPARSE | {"test.txt": b"0 1:1\n"},
+        r"test.txt:1: the header must be the numbers of documents, fea",
+    ),
+    "labels beyond reason": (
+        SPARSE | {"train.txt": b"1 5 999999999\n0 1:1\n"},
+        r"train.txt:1: .*999999999 labels, more",
+    ),
     "too few names": (SPARSE | {"Y.txt": b"a\nb\n"}, r"Y.txt: there are 4 labels to name, but there are only 2"),
-    "too many names": (SPARSE | {"Y.txt": b"a\nb\nc\nd\ne\n"}, r"Y.txt:5: there are 4 labels to name, and this is one more"),
+    "too many names": (
+        SPARSE | {"Y.txt": b"a\nb\nc\nd\ne\n"},
+        r"Y.txt:5: there are 4 labels to name, and this is one more",
+    ),
     "empty header": (SPARSE_PAIRS | {"trn_X_Xf.txt": b""}, r"trn_X_Xf.txt:1: the header must be"),
-    "rows differ": (SPARSE_PAIRS | {"trn_X_Y.txt": b"2 4\n0:1\n0:1\n"}, r"trn_X_Y.txt:1: 2 rows, but trn_X_Xf.txt has 3"),
+    "rows differ": (
+        SPARSE_PAIRS | {"trn_X_Y.txt": b"2 4\n0:1\n0:1\n"},
+        r"trn_X_Y.txt:1: 2 rows, but trn_X_Xf.txt has 3",
+    ),
     "no label part": ({"trn_X_Xf.txt": b"1 1\n0:1\n"}, r"trn_X_Y.txt: missing, although trn_X_Xf.txt is there"),
-    "negative relevance": (SPARSE_PAIRS | {"tst_X_Y.txt": b"2 4\n0:1\n1:1 2:-1\n"}, r"tst_X_Y.txt:3: a label's relevance"),
-}  # fmt: skip
+    "negative relevance": (
+        SPARSE_PAIRS | {"tst_X_Y.txt": b"2 4\n0:1\n1:1 2:-1\n"},
+        r"tst_X_Y.txt:3: a label's relevance",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -22,7 +22,7 @@ WORDS = st.sampled_from(
      b'"title"', b"__label__", b"id", b"name", b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\0", "é\u2028".encode()]
 )  # fmt: skip
 NOISE = st.one_of(st.lists(WORDS, max_size=12).map(b"".join), st.binary(max_size=20))
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite

@@ -56,7 +56,7 @@ def test_a_changed_file_is_read_again_and_the_old_cache_goes(tmp_path: Path, bui
     before = loaded(tmp_path, JSONL)
     after = loaded(tmp_path, JSONL | {"test.jsonl": jsonl([{"text": "new", "labels": ["mammal"]}])})
     assert len(builds) == 2 and list(after.test.texts) == ["new"] and len(caches(tmp_path / "cache")) == 1
-    assert list(before.test.texts)[0] == "snowy owl\nflies", "a corpus in use lost its arrays"
+    assert before.test.texts[0] == "snowy owl\nflies", "a corpus in use lost its arrays"
 
 
 def test_a_file_that_appears_is_noticed(tmp_path: Path):
@@ -83,18 +83,19 @@ def test_a_damaged_cache_is_built_anew(damage: str, tmp_path: Path, builds: list
     assert again(tmp_path).train.fingerprint == expected.train.fingerprint and len(builds) == 2
 
 
-def test_a_killed_build_leaves_nothing_that_is_mistaken_for_a_cache(tmp_path: Path, builds: list[Path]):
-    corpus = put(tmp_path / "corpus", {"train.jsonl": b'{"text": "some words", "labels": ["a"]}\n' * 300_000})
-    code = f"from longtail.data.load import load; load({str(corpus)!r}, cache=__import__('pathlib').Path({str(tmp_path)!r}) / 'c')"
-    process = subprocess.Popen([sys.executable, "-c", code])
-    while not any((tmp_path / "c").glob(".*/train.texts.bytes")):
-        assert process.poll() is None, "the build ended before it could be killed"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert any((tmp_path / "c").glob(".*")), "the kill came too late to mean anything"
-    assert len(load(corpus, cache=tmp_path / "c").train) == 300_000 and len(builds) == 1
-    assert not any((tmp_path / "c").glob(".*")), "the killed builder's files are still there"
+@pytest.mark.parametrize("moment", ["longtail.data.mapped.Draft.finish", "longtail.store.put_in_place"])
+def test_a_killed_build_leaves_nothing_that_is_mistaken_for_a_cache(moment: str, tmp_path: Path, builds: list[Path]):
+    corpus, cache = put(tmp_path / "corpus", LF_JSON), tmp_path / "cache"
+    die = "lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+    code = (
+        "import os, signal, longtail.data.mapped, longtail.store; from longtail.data.load import load; "
+        f"{moment} = {die}; load({str(corpus)!r})"
+    )
+    environment = os.environ | {"LONGTAIL_CACHE": str(cache)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == -signal.SIGKILL
+    assert any(cache.glob(".*/train.texts.bytes")), "the kill came too early to mean anything"
+    assert len(load(corpus, cache=cache).train) == 3 and len(builds) == 1
+    assert not any(cache.glob(".*")), "the killed builder's files are still there"
 
 
 def test_those_who_load_at_once_build_once(tmp_path: Path, builds: list[Path]):
