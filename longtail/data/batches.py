@@ -131,10 +131,10 @@ class TokenBatch:
 
 @dataclass(frozen=True)
 class TokenBatches:
-    """Tokenised documents laid end to end: document i is ids[starts[i]:starts[i + 1]]."""
+    """Tokenised documents laid end to end: document i is ids[offsets[i]:offsets[i + 1]]."""
 
     ids: np.ndarray  # (tokens,) may be mapped from disk
-    starts: np.ndarray  # (documents + 1,)
+    offsets: np.ndarray  # (documents + 1,)
     labels: sp.csr_array
     pad: int  # the tokenizer's padding id
     filtered: sp.csr_array | None = None
@@ -142,11 +142,11 @@ class TokenBatches:
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each document."""
-        return np.diff(self.starts)
+        return np.diff(self.offsets)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> TokenBatch:
         """The documents at `rows`, padded to the longest of them."""
-        starts, stops = self.starts[rows], self.starts[rows + 1]
+        starts, stops = self.offsets[rows], self.offsets[rows + 1]
         return TokenBatch(
             rows=torch.from_numpy(np.asarray(rows, np.int64)),
             ids=torch.from_numpy(padded(self.ids, starts, stops, self.pad)),
