@@ -36,9 +36,12 @@ def load(path: str | Path, *, cache: Path | None = None) -> Splits:
     >>> len(splits.train), len(splits.test), splits.train.n_labels
     (74951, 18783, 18909)
     """
-    place = find(path).absolute()
-    layout, source = recognise(place)
-    identity = _identity(source)
+    try:
+        place = find(path).absolute()
+        layout, source = recognise(place)
+        identity = _identity(source)
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read ({error.strerror or error})") from error
     target = (cache or default_cache()) / f"{place.name[:80]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
     found = mapped.read(target, identity)
     if found is None:

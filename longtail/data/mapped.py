@@ -182,7 +182,7 @@ class _Reading:
         stops = self.arrays[f"{name}.stops"]
         starts = np.zeros(len(stops) + 1, np.int64)
         starts[1:] = stops
-        if starts[-1] != len(self.arrays[f"{name}.{content}"]):
+        if starts[-1] != len(self.arrays[f"{name}.{content}"]) or (starts[1:] < starts[:-1]).any():
             raise ValueError(f"{name} is damaged")
         return starts
 

@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -121,26 +120,17 @@ def _named(block: Block[list[str]], at: int, header: list[str]) -> Fields:
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The cells of each record with the number of the line it begins on."""
+    # A document may be longer than what the csv module takes for a mistake; it knows one limit for the whole process.
+    csv.field_size_limit(sys.maxsize)
     reader = csv.reader((f"{line}\n" for block in lines(path) for line in block.rows), delimiter=delimiter, strict=True)
     number = 1
-    with _cells_of_any_length():
-        try:
-            for cells in reader:
-                if cells:
-                    yield number, cells
-                number = reader.line_num + 1
-        except csv.Error as error:
-            raise CorpusError(f'{path}:{number}: {error}; a quote inside a quoted cell is written ""') from None
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """The csv module refuses cells above a limit that a long document passes, and knows only one limit for all."""
-    before = csv.field_size_limit(sys.maxsize)
     try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+        for cells in reader:
+            if cells:
+                yield number, cells
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise CorpusError(f'{path}:{number}: {error}; a quote inside a quoted cell is written ""') from None
 
 
 # -- Parquet --------------------------------------------------------------------------------------------------------

@@ -198,6 +198,13 @@ def test_a_compressed_file_that_was_cut_short_is_called_so(compress, tmp_path: P
             load(corpus, cache=tmp_path / "cache")
 
 
+def test_a_path_that_cannot_be_is_a_sentence():
+    with pytest.raises(CorpusError, match="File name too long"):
+        load("x" * 5000)
+    with pytest.raises(CorpusError, match="no such file"):
+        load("nul\0byte")
+
+
 def test_a_path_that_does_not_exist_is_named(tmp_path: Path):
     with pytest.raises(CorpusError, match="nowhere: no such file or directory"):
         load(tmp_path / "nowhere")
