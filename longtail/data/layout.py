@@ -42,12 +42,12 @@ class Layout:
     splits: dict[Role, Names]
     labels: Names = ()  # where labels are described
     labels_needed: bool = False
-    begins: Callable[[str], bool] = lambda line: True  # the first line of training, where names alone do not tell
+    begins: Callable[[str], bool] | None = None  # as its first line shows, where names alone do not tell
 
     def find(self, directory: Path) -> Source | None:
         """The files of a corpus in this layout, if there is one in the directory."""
         train = self._split(directory, "train")
-        if train is None or not self.begins(self._opening(train[0])):
+        if train is None or not self._begins(train[0]):
             return None
         later: tuple[Role, ...] = ("valid", "test")
         splits: dict[Role, tuple[Path, ...]] = {"train": train}
@@ -61,7 +61,7 @@ class Layout:
         """Whether one file alone can be a corpus in this layout."""
         suffixes = {suffix(Path(name)) for name in self.parts[0]}
         alone = len(self.parts) == 1 and not self.labels_needed
-        return alone and suffix(path) in suffixes and self.begins(self._opening(path))
+        return alone and suffix(path) in suffixes and self._begins(path)
 
     def _split(self, directory: Path, role: Role) -> tuple[Path, ...] | None:
         for split in self.splits[role]:
@@ -75,8 +75,8 @@ class Layout:
                 return tuple(path for path in found if path)
         return None
 
-    def _opening(self, path: Path) -> str:
-        return first_line(path) if suffix(path) == ".txt" else ""
+    def _begins(self, path: Path) -> bool:
+        return self.begins is None or self.begins(first_line(path))
 
 
 def _filter(directory: Path, role: Role) -> Path | None:

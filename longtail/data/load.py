@@ -40,9 +40,9 @@ def load(path: str | Path, *, cache: Path | None = None) -> Splits:
         place = find(path).absolute()
         layout, source = recognise(place)
         identity = _identity(source)
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot be read ({error.strerror or error})") from error
-    target = (cache or default_cache()) / f"{place.name[:80]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
+    except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+        raise CorpusError(f"{path}: cannot be read ({error})") from error
+    target = (cache or default_cache()) / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
     found = mapped.read(target, identity)
     if found is None:
         with _only_one(target):
@@ -53,8 +53,11 @@ def load(path: str | Path, *, cache: Path | None = None) -> Splits:
 def default_cache() -> Path:
     """LONGTAIL_CACHE, or the user's cache directory."""
     if chosen := os.environ.get(CACHE):
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "longtail"
+        return Path(chosen)
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "longtail"
+    except RuntimeError:
+        raise CorpusError(f"there is no home directory for a cache; set {CACHE} to a directory with room") from None
 
 
 def _identity(source: Source) -> dict[str, Any]:

@@ -203,6 +203,8 @@ def test_a_path_that_cannot_be_is_a_sentence():
         load("x" * 5000)
     with pytest.raises(CorpusError, match="no such file"):
         load("nul\0byte")
+    with pytest.raises(CorpusError, match="home directory"):
+        load("~nobody-of-this-name/corpus")
 
 
 def test_a_path_that_does_not_exist_is_named(tmp_path: Path):

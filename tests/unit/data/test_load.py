@@ -148,6 +148,9 @@ def test_where_caches_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert default_cache() == tmp_path / "xdg" / "longtail"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_cache() == Path.home() / ".cache" / "longtail"
+    monkeypatch.setattr(Path, "home", lambda: Path("~nobody-of-this-name").expanduser())
+    with pytest.raises(CorpusError, match="set LONGTAIL_CACHE"):
+        default_cache()
 
 
 def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path):
