@@ -12,6 +12,7 @@ from longtail.errors import ConfigError
 METHODS = {
     "centroid": "longtail.methods.centroid",
     "linear": "longtail.methods.linear",
+    "decaf": "longtail.methods.decaf",
 }
 
 

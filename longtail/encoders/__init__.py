@@ -1,0 +1,1 @@
+"""Documents and label texts to vectors."""

@@ -1,0 +1,48 @@
+"""Labels in disjoint clusters: each label has one, and a document opens the few it believes in."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.features.documents import unit_rows
+from longtail.index.clusters import Clusters
+
+
+def cluster_targets(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
+    """Which clusters hold a label of each document, (documents, clusters) 0/1."""
+    entries = np.ones(labels.nnz, np.float32), clusters.of_label[labels.indices], labels.indptr.copy()
+    targets = sp.csr_array(entries, shape=(labels.shape[0], len(clusters)))
+    targets.sum_duplicates()
+    targets.data[:] = 1
+    return targets
+
+
+def cluster_texts(bags: sp.csr_array, clusters: Clusters) -> sp.csr_array:
+    """u_m: the label texts of each cluster added up, length 1, (clusters, tokens)."""
+    members = np.ones(len(clusters.labels), np.float32), clusters.labels, clusters.starts
+    return unit_rows(sp.csr_array(sp.csr_array(members, shape=(len(clusters), bags.shape[0])) @ bags))
+
+
+def in_cluster_order(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
+    """The same truth with columns renumbered, so that the labels of a cluster stand together."""
+    place = np.empty(len(clusters.labels), np.int32)
+    place[clusters.labels] = np.arange(len(place), dtype=np.int32)
+    moved = sp.csr_array((labels.data, place[labels.indices], labels.indptr.copy()), shape=labels.shape)
+    moved.sort_indices()
+    return moved
+
+
+def recall_at(opened: np.ndarray, labels: sp.csr_array, clusters: Clusters) -> np.ndarray:
+    """r: the share of all true labels that lie in the first 1, 2, … clusters opened: (beam,).
+
+    `opened` (documents, beam) names clusters, the most believed first.
+    """
+    n_documents, beam = opened.shape
+    documents = np.arange(n_documents, dtype=np.int64)
+    proposed = (documents[:, None] * len(clusters) + opened).ravel()
+    wanted = np.repeat(documents, np.diff(labels.indptr)) * len(clusters) + clusters.of_label[labels.indices]
+    order = np.argsort(proposed)
+    at = order[np.searchsorted(proposed, wanted, sorter=order).clip(max=len(order) - 1)]
+    ranks = (at % beam)[proposed[at] == wanted]
+    return np.cumsum(np.bincount(ranks, minlength=beam)) / max(labels.nnz, 1)

@@ -1,0 +1,26 @@
+"""A residual block on one vector at a time, so that a text is read the same alone and in a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from longtail.kernels.label_rows import product
+from longtail.kernels.threads import in_threads
+
+
+def through_block(sums: np.ndarray, residual: np.ndarray, offset: np.ndarray, identity: np.ndarray) -> np.ndarray:
+    """identity ⊙ sum + residual · ReLU(sum) + offset, (texts, dim) float32."""
+    vectors = np.empty_like(sums)
+    in_threads(
+        lambda start, stop: _through_block(sums, residual, offset, identity, start, stop, vectors), len(sums)
+    )
+    return vectors
+
+
+@njit(nogil=True, cache=True)
+def _through_block(sums, residual, offset, identity, start, stop, vectors):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for text in range(start, stop):
+        positive = np.maximum(sums[text], np.float32(0))
+        for d in range(len(positive)):
+            vectors[text, d] = identity[d] * sums[text, d] + product(residual[d], positive) + offset[d]

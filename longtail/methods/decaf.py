@@ -1,0 +1,228 @@
+"""DECAF: label classifiers that read label text, behind a shortlist of label clusters, on a frugal encoder.
+
+Mittal et al., WSDM 2021, arXiv:2108.00368.  Where we differ on purpose, docs/methods/decaf.md says why.
+
+    text ──bag, block──► x̂ ──⟨h_m, x̂⟩──► clusters ──their labels──► ⟨w_l, x̂⟩ ──► σ(label)·σ(cluster)
+
+    paper      here              meaning
+    E          vectors           token vectors, shared by documents and label texts
+    ℰ_D, ℰ_L   Block             embedding blocks of documents and of label texts (encoders/)
+    x̂          documents(...)    document vectors
+    C, H       Shortlister       clusters of labels and a classifier of each
+    ẑ¹, ẑ²     LabelText         what a label's text says, and its refinement vector (rankers/label_text.py)
+    W          Ranker            one classifier a label
+    Module I   surrogate         learn the token vectors on clusters, h_m = ℰ_L(u_m)
+    Module II  shortlister       cluster again in the learned space; h_m with refinement
+    III, IV    ranker            refinement starts at E z; learn on what the shortlister proposes
+
+Predicting needs no torch; what learns is in decaf_modules.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import Corpus, Documents, LabelSet, Texts
+from longtail.encoders.bag import BagEncoder
+from longtail.ensemble import average
+from longtail.errors import ConfigError, CorpusError
+from longtail.features.bags import features_expected
+from longtail.features.labels import label_centroids, label_features
+from longtail.features.tfidf import Tfidf, TfidfOptions
+from longtail.features.vectors import first_vectors
+from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.partition import recall_at
+from longtail.kernels.bag import bag_sums
+from longtail.kernels.csr import rows_of
+from longtail.kernels.label_rows import likeliest, rank_members
+from longtail.ranking import Ranking
+from longtail.train.run import Need, Run
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How one module learns."""
+
+    epochs: int = setting(10, "times every document is read", "released configs: 20, 10, 10")
+    lr: float = setting(0.01, "peak learning rate", "released configs: 0.01, 0.008, 0.008")
+    batch_size: int = setting(128, "documents in a batch", "released configs: 255")
+    dropout: float = setting(0.2, "share of a layer's output dropped while learning", "section 3.1: 0.5, 0.2, 0.2")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Defaults were chosen on validation; configs/decaf/paper.toml has the paper's."""
+
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
+    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
+    dim: int = setting(256, "length of token, document and label vectors", "released configs: 300 or 512")
+    labels_per_cluster: int = setting(4, "labels in a cluster at most: the fan-out", "131,000 / 2^15")
+    recall: float = setting(0.95, "share of training labels that the clusters opened must hold", "0.85, section 4")
+    beam: int = setting(200, "most clusters that are opened to reach it", "released configs: 100 to 200")
+    negatives: int = setting(
+        10, "negatives each document brings to its batch, where all meet them; 0: each meets its own whole shortlist", "0"
+    )
+    classifier: Literal["both", "text", "refinement"] = setting("both", "parts of a label's row", "Table 6: z1, z2")
+    refinement: Literal["text", "random"] = setting("text", "where refinement vectors start", "Table 6: no-init")
+    lite: bool = setting(False, "token vectors stay as module I left them", "Table 6: DECAF-lite")
+    instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
+    surrogate: Learning = setting(Learning(epochs=4), "module I")
+    shortlister: Learning = setting(Learning(epochs=4), "module II")
+    ranker: Learning = setting(Learning(epochs=8), "module IV")
+    seed: int = setting(0, "draws clusters, first weights, order and dropout")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.recall <= 1:
+            raise ConfigError(f"recall = {self.recall}: it is a share, above 0 and at most 1")
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Rows and biases on document vectors: one for every cluster, or one for every label in cluster order."""
+
+    encoder: BagEncoder
+    rows: np.ndarray  # (clusters or labels, dim) float32
+    biases: np.ndarray  # (clusters or labels,) float32
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Clusters that a document opens, and the labels inside them."""
+
+    clusters: Clusters
+    shortlister: Scorer
+    ranker: Scorer
+    beam: int
+
+    def rank(self, bags: sp.csr_array, k: int) -> Ranking:
+        """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩)."""
+        opened = open_clusters(self.shortlister, bags, self.beam)
+        x, runs = self.ranker.encoder.documents(bags), (self.clusters.starts, self.clusters.labels)
+        return Ranking(*rank_members(x, self.ranker.rows, self.ranker.biases, *runs, *opened, k))
+
+
+@dataclass(frozen=True)
+class Decaf:
+    """Instances over the same words; a label's score is its mean score."""
+
+    words: Tfidf
+    instances: list[Instance]
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document."""
+        if documents.texts is None:
+            raise CorpusError("this model reads text, and these documents have only features; give their texts")
+        bags = self.words.transform(documents.texts)
+        if len(self.instances) == 1:
+            return self.instances[0].rank(bags, k)
+        return average([instance.rank(bags, max(k, POOL)) for instance in self.instances], k=k)
+
+
+POOL = 100  # every instance is asked for so many labels: one just below its k may lead in the mean
+
+
+def open_clusters(shortlister: Scorer, bags: sp.csr_array, beam: int) -> tuple[np.ndarray, np.ndarray]:
+    """S(x̂): the clusters each document believes in most and how much, (documents, beam) each."""
+    return likeliest(shortlister.encoder.documents(bags), shortlister.rows, shortlister.biases, beam)
+
+
+# -- the four modules --------------------------------------------------------------------------------------------------
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> Decaf:
+    """Words, module I, and for every instance modules II to IV."""
+    from longtail.methods.decaf_modules import learn_surrogate
+
+    if corpus.labels.nnz == 0:
+        raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
+    words = run.stage("words", learn_words, corpus.texts, corpus.label_set, config.words)
+    documents = run.stage("documents", weigh, words, corpus.texts)
+    label_texts = run.stage("label-texts", weigh, words, corpus.label_set.words())
+    start = run.stage("vectors", first_vectors, words.vocabulary, config.vectors, config.dim, config.seed)
+    data = Data(documents, corpus.labels, label_texts)
+    clusters = run.stage("clusters", cluster_by_words, data, config.labels_per_cluster, config.seed)
+    vectors = learn_surrogate(data, clusters, start, config, run)
+    return Decaf(words, [grow(data, vectors, config, run, number) for number in range(config.instances)])
+
+
+def grow(data: Data, vectors: np.ndarray, config: Config, run: Run, number: int) -> Instance:
+    """Modules II to IV of one instance."""
+    from longtail.methods.decaf_modules import learn_ranker, learn_shortlister
+
+    seed = config.seed + number
+    clusters = run.stage(f"clusters-{number}", cluster_by_vectors, data, vectors, config.labels_per_cluster, seed)
+    shortlister = learn_shortlister(data, clusters, vectors, config, run, number)
+    opened = run.stage(f"shortlists-{number}", shortlists, data, clusters, shortlister, config.recall, config.beam)
+    ranker = learn_ranker(data, clusters, opened, shortlister.encoder.vectors, config, run, number)
+    return Instance(clusters, shortlister, ranker, opened.shape[1])
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Data:
+    """What every module learns from."""
+
+    documents: sp.csr_array  # x: (documents, tokens)
+    labels: sp.csr_array  # y: (documents, labels)
+    label_texts: sp.csr_array  # z: (labels, tokens)
+
+
+def learn_words(texts: Texts, label_set: LabelSet, options: TfidfOptions) -> Tfidf:
+    """The tokens of documents and label texts, which share their vectors."""
+    return Tfidf.fit(Texts.of(chain(texts, label_set.words())), options)
+
+
+def weigh(words: Tfidf, texts: Texts) -> sp.csr_array:
+    """Texts as bags of weighed tokens."""
+    return words.transform(texts)
+
+
+def cluster_by_words(data: Data, labels_per_cluster: int, seed: int) -> Clusters:
+    """c_l = Σ x_i over the documents of label l; labels without documents lie where their texts put them."""
+    points = label_features(label_centroids(data.documents, data.labels), data.label_texts)
+    return balanced_clusters(points, labels_per_cluster, seed)
+
+
+def cluster_by_vectors(data: Data, vectors: np.ndarray, labels_per_cluster: int, seed: int) -> Clusters:
+    """c_l = Σ E x_i: the same in the space that module I learned."""
+    points = data.labels.T @ bag_sums(rows_of(data.documents), vectors)
+    unseen = np.flatnonzero(np.bincount(data.labels.indices, minlength=len(points)) == 0)
+    points[unseen] = bag_sums(rows_of(data.label_texts[unseen]), vectors)
+    return balanced_clusters(points, labels_per_cluster, seed)
+
+
+def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: float, beam: int) -> np.ndarray:
+    """The clusters opened for every training document: as few as hold the share `recall` of its labels."""
+    sample = slice(0, min(len(data.documents.indptr) - 1, RECALL_SAMPLE))
+    most = min(beam, len(clusters))
+    opened, _ = open_clusters(shortlister, data.documents[sample], most)
+    held = recall_at(opened, data.labels[sample], clusters)
+    enough = int(np.searchsorted(held, recall)) + 1
+    return open_clusters(shortlister, data.documents, min(enough, most))[0]
+
+
+RECALL_SAMPLE = 20_000  # documents that tell a recall to a third of a percent
+
+
+# -- what it takes -----------------------------------------------------------------------------------------------------
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """Estimates from the lengths of the texts, checked against measured runs."""
+    entries = features_expected(corpus.documents)
+    tokens = min(entries // 3 + corpus.n_labels, 2_000_000)
+    rows = tokens + corpus.n_labels + corpus.n_labels // max(config.labels_per_cluster, 1)
+    parameters = config.dim * (rows + 4 * config.dim)
+    # A table that learns has two moments and, at times, a checkpoint beside it; an instance keeps two token tables.
+    return Need(parameters, memory=16 * parameters + 24 * entries, disk=16 * parameters * config.instances + 24 * entries)

@@ -1,0 +1,241 @@
+"""The half of DECAF that learns: one network, trained three times through the training loop.
+
+    module   documents meet        rows                                start
+    I        clusters              ℰ_L(u_m)                            blocks: identity
+    II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       E of module I, û² = E u, blocks anew
+             again
+    IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       E of module II, ẑ² = E z, blocks anew (III)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.corpus import PAD
+from longtail.encoders.block import Block, bag, settled
+from longtail.index.clusters import Clusters
+from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order
+from longtail.kernels.bag import bag_sums
+from longtail.kernels.csr import Rows, rows_of
+from longtail.losses import masked_bce_per_document
+from longtail.methods.decaf import Config, Data, Learning, Scorer
+from longtail.rankers.label_text import LabelText, shortlist_logits
+from longtail.train.loop import seeded, train
+from longtail.train.optim import Group, Optim
+from longtail.train.row_adam import RowAdam
+from longtail.train.run import Run
+
+BLOCK_RATE = 0.1  # of the learning rate: blocks move with every batch, a token or a label with few
+
+
+def learn_surrogate(data: Data, clusters: Clusters, vectors: np.ndarray, config: Config, run: Run) -> np.ndarray:
+    """Module I: token vectors that tell clusters apart by their texts alone, h_m = ℰ_L(u_m)."""
+    meetings = against_clusters(data, clusters, config)
+    network = started(vectors, meetings, config, config.surrogate, refined=False)
+    trained(network, "surrogate", meetings, config.surrogate, config.seed, run)
+    return network.vectors.detach().numpy()
+
+
+def learn_shortlister(
+    data: Data, clusters: Clusters, vectors: np.ndarray, config: Config, run: Run, number: int
+) -> Scorer:
+    """Module II: classifiers of clusters that read and remember."""
+    meetings = against_clusters(data, clusters, config)
+    network = started(vectors, meetings, config, config.shortlister)
+    trained(network, f"shortlister-{number}", meetings, config.shortlister, config.seed + number, run)
+    return network.scorer(meetings.texts)
+
+
+def learn_ranker(
+    data: Data, clusters: Clusters, opened: np.ndarray, vectors: np.ndarray, config: Config, run: Run, number: int
+) -> Scorer:
+    """Modules III and IV: classifiers of labels, learned on what the shortlister proposes."""
+    texts = rows_of(data.label_texts[clusters.labels])
+    labels = in_cluster_order(data.labels, clusters)
+    meetings = Meetings(rows_of(data.documents), labels, texts, clusters.starts, opened, config.negatives)
+    network = started(vectors, meetings, config, config.ranker)
+    trained(network, f"ranker-{number}", meetings, config.ranker, config.seed + number, run)
+    return network.scorer(meetings.texts)
+
+
+def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
+    """Documents that meet clusters: those of their own labels, and any others."""
+    texts = rows_of(cluster_texts(data.label_texts, clusters))
+    return Meetings(rows_of(data.documents), cluster_targets(data.labels, clusters), texts, None, None, config.negatives)
+
+
+# -- the network ---------------------------------------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """Token vectors, a block that reads documents, and rows that read label texts."""
+
+    def __init__(self, vectors: Tensor, labels: LabelText, dropout: float, frozen: bool):
+        super().__init__()
+        self.vectors = nn.Parameter(vectors, requires_grad=not frozen)
+        self.read, self.dropout, self.labels = Block(vectors.shape[1], dropout), nn.Dropout(dropout), labels
+
+    def loss(self, batch: Meeting) -> Tensor:
+        """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
+        sums = bag(self.vectors, batch.starts, batch.tokens, batch.weights)
+        documents = self.dropout(self.read(sums[: len(batch.rows)]).relu())
+        rows, biases = self.labels(sums[len(batch.rows) :], batch.candidates)
+        if batch.shortlist is None:
+            logits = torch.addmm(biases, documents, rows.T)
+            return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
+        logits = shortlist_logits(documents, rows, batch.shortlist) + biases[batch.shortlist.clamp(min=0)]
+        return masked_bce_per_document(logits, batch.targets, batch.shortlist != PAD)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Tokens and labels move where a batch touched them, blocks always."""
+        tables = [self.vectors, *self.labels.tables()]
+        blocks = [each for each in self.parameters() if each.requires_grad and all(each is not t for t in tables)]
+        return [
+            Group("tables", RowAdam(tables, optim.lr)),
+            Group("blocks", torch.optim.Adam(blocks, BLOCK_RATE * optim.lr)),
+        ]
+
+    def scorer(self, texts: Rows) -> Scorer:
+        """What the network has come to: an encoder of documents, and a row for every label."""
+        self.eval()
+        with torch.no_grad():
+            sums = torch.from_numpy(bag_sums(texts, self.vectors.detach().numpy()))
+            parts = [self.labels(sums[at], at) for at in torch.arange(len(sums)).split(CHUNK)]
+        rows, biases = (torch.cat(part).numpy() for part in zip(*parts))
+        return Scorer(settled(self.vectors, self.read), rows, biases)
+
+
+CHUNK = 16_384  # labels whose rows are computed at once
+
+
+def started(vectors: np.ndarray, meetings: Meetings, config: Config, learning: Learning, refined: bool = True) -> Network:
+    """A network before its first step; `refined` networks have refinement vectors, as the config wants them."""
+    parts = config.classifier if refined else "text"
+    with seeded(config.seed):
+        refinement = None if parts == "text" else _refinement(vectors, meetings.texts, config.refinement)
+        rows = LabelText(len(meetings.texts[0]) - 1, config.dim, learning.dropout, START_BIAS, refinement, parts != "refinement")
+        frozen = config.lite and refined
+        return Network(torch.from_numpy(np.array(vectors)), rows, learning.dropout, frozen)
+
+
+START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
+
+
+def _refinement(vectors: np.ndarray, texts: Rows, start: str) -> Tensor:
+    """Module III: ẑ² = E z, or random as existing methods do."""
+    if start == "text":
+        return torch.from_numpy(bag_sums(texts, vectors))
+    table = torch.empty(len(texts[0]) - 1, vectors.shape[1])
+    return nn.init.kaiming_uniform_(table)
+
+
+def trained(network: Network, name: str, meetings: Meetings, learning: Learning, seed: int, run: Run) -> Network:
+    """Through the loop, which resumes where an earlier attempt was killed."""
+    optim = Optim(
+        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", warmup=0.02,
+        keep="last",
+    )  # fmt: skip
+    return train(run, name, network, meetings, optim, seed=seed)
+
+
+# -- who meets whom ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A few documents and the labels they are scored against."""
+
+    rows: Tensor  # (batch,) which documents these are
+    starts: Tensor  # (batch + candidates + 1,) bags: the documents', then the candidates'
+    tokens: Tensor
+    weights: Tensor
+    candidates: Tensor  # (candidates,) int64 labels, in order
+    targets: Tensor  # (batch, candidates or width) 1 where a label is true
+    shortlist: Tensor | None = None  # (batch, width) int32 places in `candidates`, PAD; None: all documents meet all
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Batches for the training loop.
+
+    With `negatives`, a batch's candidates are the true labels of its documents and so many negatives that each
+    document brings, from its clusters if it has opened some, else from all labels; every document meets all of them.
+    Without, a document meets every label of the clusters it opened, or every label there is.
+    """
+
+    documents: Rows
+    labels: sp.csr_array  # (documents, labels)
+    texts: Rows  # bags of the labels' texts
+    cluster_starts: np.ndarray | None  # labels of cluster c: those from starts[c] to starts[c + 1]
+    opened: np.ndarray | None  # (documents, beam) int32 clusters
+    negatives: int
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Bags need no padding, so every document is as long as any other."""
+        return np.ones(len(self.documents[0]) - 1, np.int64)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
+        """The documents at `rows` with their candidates."""
+        if self.negatives:
+            return self._shared(rows, self._candidates(rows, rng))
+        if self.opened is None:
+            return self._shared(rows, np.arange(self.labels.shape[1]))
+        return self._own(rows)
+
+    def _candidates(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        shape = len(rows), self.negatives
+        if self.opened is None or self.cluster_starts is None:
+            drawn = rng.integers(self.labels.shape[1], size=shape)
+        else:
+            clusters = self.opened[rows[:, None], rng.integers(self.opened.shape[1], size=shape)]
+            first, sizes = self.cluster_starts[clusters], np.diff(self.cluster_starts)[clusters]
+            drawn = first + (rng.random(shape) * sizes).astype(np.int64)
+        return np.union1d(take(self.labels.indptr, rows, self.labels.indices)[1], drawn)
+
+    def _shared(self, rows: np.ndarray, candidates: np.ndarray) -> Meeting:
+        starts, true = take(self.labels.indptr, rows, self.labels.indices)
+        targets = np.zeros((len(rows), len(candidates)), np.float32)
+        targets[np.repeat(np.arange(len(rows)), np.diff(starts)), np.searchsorted(candidates, true)] = 1
+        return self._meeting(rows, candidates, targets, None)
+
+    def _own(self, rows: np.ndarray) -> Meeting:
+        assert self.opened is not None and self.cluster_starts is not None
+        opened = self.opened[rows]
+        starts, _ = take(self.cluster_starts, opened.ravel())
+        members = np.arange(starts[-1]) + np.repeat(self.cluster_starts[opened.ravel()] - starts[:-1], np.diff(starts))
+        widths = np.diff(starts[:: opened.shape[1]])
+        inside = np.arange(widths.max()) < widths[:, None]
+        shortlist = np.full(inside.shape, PAD, np.int64)
+        shortlist[inside] = members
+        candidates, places = np.unique(members, return_inverse=True)
+        targets = np.zeros(inside.shape, np.float32)
+        for at, row in enumerate(rows):
+            true = self.labels.indices[self.labels.indptr[row] : self.labels.indptr[row + 1]]
+            targets[at] = np.isin(shortlist[at], true)
+        shortlist[inside] = places
+        return self._meeting(rows, candidates, targets, torch.from_numpy(shortlist.astype(np.int32)))
+
+    def _meeting(self, rows: np.ndarray, candidates: np.ndarray, targets: np.ndarray, shortlist: Tensor | None) -> Meeting:
+        ours, tokens, weights = take(self.documents[0], rows, *self.documents[1:])
+        theirs, more_tokens, more_weights = take(self.texts[0], candidates, *self.texts[1:])
+        starts = np.concatenate([ours, ours[-1] + theirs[1:]])
+        arrays = starts, np.concatenate([tokens, more_tokens]), np.concatenate([weights, more_weights])
+        bags = (torch.from_numpy(array) for array in arrays)
+        first, last = torch.from_numpy(np.asarray(rows, np.int64)), torch.from_numpy(candidates.astype(np.int64))
+        return Meeting(first, *bags, last, torch.from_numpy(targets), shortlist)
+
+
+def take(starts: np.ndarray, rows: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Chosen rows of sparse ones: new starts, and each array's values inside the rows."""
+    lengths = starts[rows + 1] - starts[rows]
+    new = np.append(0, np.cumsum(lengths))
+    inside = np.arange(new[-1]) + np.repeat(starts[rows] - new[:-1], lengths)
+    return new, *(array[inside] for array in values)
