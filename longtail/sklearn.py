@@ -36,7 +36,7 @@ except ImportError:
 
 ArrayLike: TypeAlias = Any  # scikit-learn's word: texts, arrays, sparse matrices, data frames, lists of lists
 
-MOST_CELLS = 100_000_000  # of predict_proba's dense answer: with the ranking it is made from, under 2 GB
+MOST_CELLS = 100_000_000  # of predict_proba's dense answer: with the ranking it is made from, about 2 GB
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator):
@@ -250,9 +250,10 @@ class Indicator:
 
     def answer(self, ranking: Ranking, threshold: float) -> np.ndarray | sp.csr_array:
         """A matrix like y, 1 for the labels of each document."""
-        rows, labels, _ = _ranked(ranking.above(threshold))
-        shape = len(ranking), len(self.classes)
-        cells = sp.csr_array((np.ones(len(rows), self.dtype), (rows, labels)), shape=shape)
+        labels = ranking.above(threshold).labels
+        rows, places = np.nonzero(labels != PAD)
+        ones, shape = np.ones(len(rows), self.dtype), (len(ranking), len(self.classes))
+        cells = sp.csr_array((ones, (rows, labels[rows, places])), shape=shape)
         return cells if self.sparse else cells.toarray()
 
     def named(self, labels: np.ndarray) -> np.ndarray:
@@ -336,25 +337,17 @@ def _is_label_list(row: ArrayLike) -> bool:
 
 def dense(ranking: Ranking, n_labels: int) -> np.ndarray:
     """The score of every label, 0 for those not ranked."""
-    rows, labels, scores = _ranked(ranking)
-    cells = np.zeros((len(ranking), n_labels))
-    cells[rows, labels] = scores
-    return cells
+    cells = np.zeros((len(ranking), n_labels + 1))
+    np.put_along_axis(cells, ranking.labels, ranking.scores, axis=1)
+    return cells[:, :n_labels]  # PAD, which is -1, fell into the column behind
 
 
 def shares(ranking: Ranking, n_labels: int) -> np.ndarray:
     """The share of every label in its document's scores; where all are 0, the ranked ones share alike."""
-    cells = dense(ranking, n_labels)
-    rows, labels, _ = _ranked(ranking)
-    undecided = (cells.sum(1) == 0)[rows]
-    cells[rows[undecided], labels[undecided]] = 1
-    return cells / cells.sum(1, keepdims=True)
-
-
-def _ranked(ranking: Ranking) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Document, label and score of everything in a ranking."""
-    rows, places = np.nonzero(ranking.labels != PAD)
-    return rows, ranking.labels[rows, places], ranking.scores[rows, places]
+    scores = np.where(ranking.scores[:, :1] == 0, np.float32(1), ranking.scores)
+    cells = dense(Ranking(ranking.labels, scores), n_labels)
+    cells /= cells.sum(axis=1, keepdims=True)
+    return cells
 
 
 def _or_none(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -150,12 +150,14 @@ def test_a_document_unlike_any_other_gets_a_class_all_the_same():
 # -- what is asked ----------------------------------------------------------------------------------------------------
 
 
-def test_no_more_than_k_labels_and_none_below_the_threshold(tagger: ExtremeClassifier):
+def test_no_more_than_k_labels_and_none_below_the_threshold(tagger: ExtremeClassifier, matrix: np.ndarray):
+    lists, cells = clone(tagger).fit(TEXTS, TAGS), clone(tagger).fit(TEXTS, matrix)
     labels, scores = tagger.predict_topk(TEXTS, k=3)
     for k, threshold in [(1, 0.0), (3, 0.0), (3, 0.5), (3, float(np.median(scores)))]:
-        answer = clone(tagger).set_params(k=k, threshold=threshold).fit(TEXTS, TAGS).predict(TEXTS)
         expected = [[one for one, score in zip(*row) if score >= threshold][:k] for row in zip(labels, scores)]
-        assert answer == expected
+        assert lists.set_params(k=k, threshold=threshold).predict(TEXTS) == expected
+        columns = [set(np.flatnonzero(row)) for row in cells.set_params(k=k, threshold=threshold).predict(TEXTS)]
+        assert columns == [{lists.classes_.tolist().index(one) for one in row} for row in expected]
 
 
 def test_the_best_labels_come_with_their_scores(tagger: ExtremeClassifier):
