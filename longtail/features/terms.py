@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from longtail.corpus import Texts
+from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
 from longtail.kernels.bags import DOCUMENTS, FREE, LAST, count_pairs, count_tokens, find_slots
 from longtail.kernels.threads import in_threads
@@ -48,6 +49,8 @@ def count_terms(
     pieces = chunks(texts)
     names, counts = _count_words(pieces, threads) if subwords is None else _count_subwords(subwords, pieces)
     frequent = sorted(np.flatnonzero(counts[:, DOCUMENTS] >= min_df).tolist(), key=names.__getitem__)
+    if counts.any() and not frequent:
+        raise ConfigError(f"min_df = {min_df}: no term is in so many documents; lower it")
     names, counts = [names[at] for at in frequent], counts[frequent]
     tokens = np.full((len(names), 2), SINGLE, np.int32)
     tokens[:, 0] = np.arange(len(names))
@@ -96,7 +99,9 @@ def _count_subwords(subwords: Subwords, pieces: list[Texts]) -> tuple[list[str],
         tokens = subwords.encode(piece)
         count_tokens(tokens.ids, tokens.offsets, row, counts)
         row += len(piece)
-    counts[subwords.special] = 0
+    # A space in a term stands between two tokens, so a token that holds one cannot be in a term.
+    spaced = [number for number, name in enumerate(subwords.names) if " " in name]
+    counts[[*subwords.special, *spaced]] = 0
     return subwords.names, counts[:, :LAST]
 
 

@@ -70,6 +70,8 @@ class Tfidf:
         """Choose the terms of the texts; the same whatever the number of threads."""
         found = count_terms(texts, options.ngrams, options.min_df, subwords, threads)
         terms = found.among(options.min_df, options.max_df * len(texts), options.max_features)
+        if len(found.tokens) > 0 and len(terms.tokens) == 0:
+            raise ConfigError(f"max_df = {options.max_df}: every term is in more of the documents; raise it")
         idf = np.log((1 + len(texts)) / (1 + terms.counts[:, DOCUMENTS])) + 1
         return cls(terms.spelled(), idf.astype(np.float32), options.sublinear, subwords)
 
@@ -77,7 +79,7 @@ class Tfidf:
         """(texts, terms) float32, every row of length 1 or empty, its columns in order."""
         pieces = chunks(texts)
         parts = in_threads(lambda a, b: [self._rows(piece) for piece in pieces[a:b]], len(pieces), threads)
-        return _stacked([rows for part in parts for rows in part], len(self.vocabulary))
+        return _matrix(_joined([rows for part in parts for rows in part]), len(self.vocabulary))
 
     def _rows(self, chunk: Texts) -> Rows:
         lookup = self._lookup
@@ -114,12 +116,20 @@ class _Lookup(NamedTuple):
     idf: np.ndarray  # (terms,) float32, in memory
 
 
-def _stacked(parts: list[Rows], width: int) -> sp.csr_array:
+def _joined(parts: list[Rows]) -> Rows:
+    """The rows of consecutive chunks as one."""
+    if len(parts) == 1:
+        return parts[0]
     columns, weights, offsets = zip(*parts)
     ends = np.cumsum([0, *map(len, columns)])
-    index = np.int32 if ends[-1] < 2**31 else np.int64
-    begins = np.concatenate([*(part[:-1] + end for part, end in zip(offsets, ends)), ends[-1:]])
-    arrays = np.concatenate(weights), np.concatenate(columns).astype(index, copy=False), begins.astype(index)
-    matrix = sp.csr_array(arrays, shape=(len(begins) - 1, width))
+    begins = [part[:-1] + end for part, end in zip(offsets, ends)]
+    return np.concatenate(columns), np.concatenate(weights), np.concatenate([*begins, ends[-1:]])
+
+
+def _matrix(rows: Rows, width: int) -> sp.csr_array:
+    columns, weights, offsets = rows
+    index = np.int32 if len(columns) < 2**31 else np.int64
+    parts = weights, columns.astype(index, copy=False), offsets.astype(index)
+    matrix = sp.csr_array(parts, shape=(len(offsets) - 1, width))
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix

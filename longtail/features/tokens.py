@@ -17,7 +17,17 @@ import numpy as np
 
 from longtail.corpus import Texts
 from longtail.errors import ModelError
-from longtail.kernels.words import CAPITAL, CODE_POINTS, WORD, Table, empty_table, has_capitals, scan, with_room
+from longtail.kernels.csr import frozen
+from longtail.kernels.words import (
+    CODE_POINTS,
+    NO_LETTER,
+    SPECIAL,
+    Table,
+    empty_table,
+    number_words,
+    spell_words,
+    with_room,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -85,52 +95,47 @@ class Words:
         return int(self._table.size[0])
 
     def __iter__(self) -> Iterator[str]:
-        spelled = self._table.pool[: self._table.begins[len(self)]].tobytes()
-        return iter(spelled.decode("utf-8").splitlines())
+        spelled = self._table.blocks[: self._table.begins[len(self)]].tobytes().decode("utf-8")
+        return iter(spelled.replace("\0", " ").split())
 
     def learn(self, chunk: Texts) -> Tokens:
         """The words of a chunk of text; those not seen before get the next numbers."""
-        texts = _lowered(chunk)
-        self._table = with_room(self._table, int((texts.stops - texts.starts).sum()))
-        return Tokens(*scan(texts.data, texts.starts, texts.stops, _kinds(), self._table, True))
+        blocks, begins, offsets = _spelled(chunk)
+        return Tokens(self._learn(blocks, begins), offsets)
 
     def absorb(self, others: Words) -> np.ndarray:
         """Learn the words of `others`: their numbers here, by their numbers there."""
-        begins = others._table.begins[: len(others) + 1]
-        spelled = Texts(others._table.pool, begins[:-1], begins[1:] - 1)
-        return Tokens.joined(self.learn(chunk) for chunk in chunks(spelled)).ids
+        return self._learn(others._table.blocks, others._table.begins[: len(others) + 1])
 
-    def encode(self, texts: Texts) -> Tokens:
-        """Numbers of the known words; others are UNKNOWN."""
-        texts = _lowered(texts)
-        return Tokens(*scan(texts.data, texts.starts, texts.stops, _kinds(), self._table, False))
+    def _learn(self, blocks: np.ndarray, begins: np.ndarray) -> np.ndarray:
+        self._table = with_room(self._table, len(begins) - 1, int(begins[-1]))
+        return number_words(blocks, begins, self._table, True)
 
-
-def _lowered(texts: Texts) -> Texts:
-    """The texts with no capitals but ASCII ones, as the one kind of array the kernels are compiled for."""
-    starts, stops = (np.ascontiguousarray(bounds, np.int64) for bounds in (texts.starts, texts.stops))
-    texts = Texts(*(_read_only(array) for array in (texts.data, starts, stops)))
-    if has_capitals(texts.data, texts.starts, texts.stops, _kinds()):
-        return _lowered(Texts.of(text.lower() for text in texts))
-    return texts
+    def encode(self, chunk: Texts) -> Tokens:
+        """Numbers of the known words of a chunk of text; others are UNKNOWN."""
+        blocks, begins, offsets = _spelled(chunk)
+        return Tokens(number_words(blocks, begins, self._table, False), offsets)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
+def _spelled(chunk: Texts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Words of the chunk in blocks, where each begins, and where each text begins among them."""
+    bounds = frozen(chunk.starts, np.int64), frozen(chunk.stops, np.int64)
+    *words, whole = spell_words(frozen(chunk.data, np.uint8), *bounds, _lowers())
+    return tuple(words) if whole else _spelled(Texts.of(text.lower() for text in chunk))
 
 
 @cache
-def _kinds() -> np.ndarray:
-    """Which code points are word characters, by Python's own account, and which of them have a lower case."""
-    kinds = np.zeros(CODE_POINTS, np.uint8)
+def _lowers() -> np.ndarray:
+    """The lower case of each code point that is a word character, by Python's own account."""
+    lowers = np.full(CODE_POINTS, NO_LETTER, np.int32)
     characters = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     for run in re.finditer(r"\w+", characters):
-        kinds[run.start() : run.end()] = WORD
-        if run.group() != run.group().lower():
-            kinds[[ord(char) for char in run.group() if char != char.lower()]] = CAPITAL
-    return kinds
+        lowers[run.start() : run.end()] = np.arange(run.start(), run.end())
+        for char in run.group() if run.group() != run.group().lower() else "":
+            # İ becomes two characters, and what Σ becomes depends on its neighbours.
+            simple = len(char.lower()) == 1 and ("a" + char).lower() == "a" + char.lower()
+            lowers[ord(char)] = ord(char.lower()) if simple else SPECIAL
+    return lowers
 
 
 # -- subwords -----------------------------------------------------------------------------------------------------
@@ -181,10 +186,9 @@ class Subwords:
         return names
 
     @cached_property
-    def special(self) -> np.ndarray:
+    def special(self) -> list[int]:
         """Numbers of the tokens that stand for no text."""
-        added = self._tokenizer.get_added_tokens_decoder()
-        return np.array([number for number, token in added.items() if token.special], np.int64)
+        return [number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special]
 
     def encode(self, texts: Texts) -> Tokens:
         """Numbers of the subwords of each text, without special tokens around them."""

@@ -1,7 +1,8 @@
-"""Words of UTF-8 text, found and numbered in one pass over the bytes.
+"""Words of UTF-8 text: spelled in lower case by one pass over the bytes, then numbered by a hash table.
 
 A word is what scikit-learn's vectorisers take for one, `(?u)\\b\\w\\w+\\b`: a longest run of two or more word
-characters.  ASCII is lower-cased on the way; other capitals must have been lowered before (see `has_capitals`).
+characters.  It is spelled in blocks of eight bytes, UTF-8 with one to eight zeros at the end, so that hashing and
+comparing take a step or two.
 """
 
 from __future__ import annotations
@@ -13,109 +14,63 @@ from numba import njit
 
 UNKNOWN = -1  # the number of a word that is not in the table
 
-# What a code point is, in an array with a place for all that four bytes can spell, valid or not.
-OTHER, WORD, CAPITAL = 0, 1, 2
+# `lowers` gives the lower case of every code point that is a word character, and else one of these.  It has a place
+# for all that four bytes can spell, valid or not.
+NO_LETTER, SPECIAL = 0, -1
 CODE_POINTS = 1 << 21
 
-
-class Table(NamedTuple):
-    """Words by number, and numbers by hash: open addressing, never more than half full."""
-
-    slots: np.ndarray  # (power of two) uint64: upper half of the hash | number + 1, or 0 where free
-    hashes: np.ndarray  # (room,) uint64
-    begins: np.ndarray  # (room + 1,) int64: word n is pool[begins[n] : begins[n + 1] - 1]
-    pool: np.ndarray  # (bytes,) uint8: the words, each with a line end
-    size: np.ndarray  # (1,) int64: how many words there are
-
-
-def empty_table() -> Table:
-    """A table without words."""
-    numbers = np.zeros(2, np.int64)
-    return Table(np.zeros(2, np.uint64), np.zeros(1, np.uint64), numbers, np.zeros(1, np.uint8), np.zeros(1, np.int64))
-
-
-def with_room(table: Table, n_bytes: int) -> Table:
-    """A table that `n_bytes` more of text cannot overfill, whatever words they hold."""
-    size = int(table.size[0])
-    words, pool = size + n_bytes // 3 + 1, int(table.begins[size]) + n_bytes * 4 // 3 + 1
-    if words <= len(table.hashes) and pool <= len(table.pool):
-        return table
-    hashes, begins = _longer(table.hashes, words), _longer(table.begins, words + 1)
-    slots = np.zeros(1 << (2 * len(hashes) - 1).bit_length(), np.uint64)
-    fill_slots(slots, hashes, size)
-    return Table(slots, hashes, begins[: len(hashes) + 1], _longer(table.pool, pool), table.size)
-
-
-def _longer(array: np.ndarray, least: int) -> np.ndarray:
-    """At least twice as long, so that growing costs no more than filling."""
-    longer = np.zeros(max(least, 2 * len(array)), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-# The lower case of an ASCII word character, 0 for other ASCII, and every other byte as it is.
-_LOWER = np.arange(256).astype(np.uint8)
-_LOWER[:128] = [ord(char.lower()) if char.isalnum() or char == "_" else 0 for char in map(chr, range(128))]
-
-_BASIS, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a, mixed at the end
-_MIX, _HALF, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
-_LINE_END = 10
+_ASCII = np.array(
+    [ord(char.lower()) if char.isalnum() or char == "_" else NO_LETTER for char in map(chr, range(128))], np.uint8
+)
 
 
 @njit(nogil=True, cache=True)
-def scan(data, starts, stops, kinds, table, learn):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901 - one loop
-    """Numbers of the words of each text, and where each text's numbers start: (ids int32, offsets int64).
+def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901 - the hot loop
+    """(blocks, where each word begins in them, where each text begins among the words, whether no letter was SPECIAL).
 
-    With `learn`, unknown words get the next number: the table must have room (`with_room`).
+    The lower case of a special letter takes more than a table to find.
     """
-    slots, hashes, begins, pool, size = table
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    ids = np.empty(((stops - starts + 1) // 3).sum(), np.int32)
-    count = 0
+    most = ((stops - starts + 1) // 3).sum()
+    # Lower case may take three bytes where the capital took two.
+    spelled = np.empty((stops - starts).sum() * 3 // 2 + 8 * most + 16, np.uint8)
+    begins, offsets = np.empty(most + 1, np.int64), np.empty(len(starts) + 1, np.int64)
+    begins[0] = offsets[0] = 0
+    count, begin, end, least = 0, 0, 0, 0
     for row in range(len(starts)):
         at, stop = starts[row], stops[row]
         while at < stop:
-            begin, characters, code = at, 0, _BASIS
+            letters = 0
             while at < stop:
                 byte = data[at]
                 if byte < 128:
-                    lower = _LOWER[byte]
-                    if lower == 0:
+                    if _ASCII[byte] == NO_LETTER:
                         break
-                    code = (code ^ np.uint64(lower)) * _PRIME
+                    spelled[end] = _ASCII[byte]
+                    end += 1
                     at += 1
                 else:
-                    length, code = _character(data, at, stop, kinds, code)
-                    if length == 0:
+                    point, size = _decode(data, at, stop)
+                    if lowers[point] == NO_LETTER:
                         break
-                    at += length
-                characters += 1
-            if characters > 1:
-                code = (code * _MIX) ^ (code * _MIX >> _HALF)
-                number = _find(data, begin, at, code, slots, begins, pool)
-                if number == UNKNOWN and learn:
-                    number = _add(data, begin, at, code, slots, hashes, begins, pool, size)
-                ids[count] = number
+                    least = min(least, lowers[point])
+                    end = _encode(lowers[point], spelled, end)
+                    at += size
+                letters += 1
+            if letters > 1:
+                for pad in range(end, end + 8):
+                    spelled[pad] = 0
+                begin = (end | 7) + 1
                 count += 1
+                begins[count] = begin >> 3
+            end = begin
             at += 1
         offsets[row + 1] = count
-    return ids[:count], offsets
-
-
-@njit(nogil=True, cache=True)
-def _character(data, at, stop, kinds, code):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """(bytes, hash with them in it) of the word character at `at`; 0 bytes when it is none."""
-    point, size = _decode(data, at, stop)
-    if kinds[point] == OTHER:
-        return 0, code
-    for follow in range(at, at + size):
-        code = (code ^ np.uint64(data[follow])) * _PRIME
-    return size, code
+    return spelled[:end].view(np.uint64), begins[: count + 1], offsets, least != SPECIAL
 
 
 @njit(nogil=True, cache=True)
 def _decode(data, at, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """(code point, bytes) at `at`; what starts no character is one byte of code point 0, which is in no word."""
+    """(code point, bytes) at `at`; what starts no character is one byte of code point 0, which is no letter."""
     lead = np.int64(data[at])
     size = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
     if size == 1 or at + size > stop:
@@ -127,72 +82,115 @@ def _decode(data, at, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, AN
 
 
 @njit(nogil=True, cache=True)
-def _find(data, at, end, code, slots, begins, pool):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The number of the word data[at:end], whose hash is `code`."""
-    mask = np.uint64(len(slots) - 1)
-    place = code & mask
+def _encode(point, spelled, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Write a code point at `end`; the new end."""
+    if point < 0x80:
+        spelled[end] = point
+        return end + 1
+    size = 2 + (point >= 0x800) + (point >= 0x10000)
+    for follow in range(size - 1, 0, -1):
+        spelled[end + follow] = 0x80 | (point & 0x3F)
+        point >>= 6
+    spelled[end] = (0xF00 >> size & 0xFF) | point
+    return end + size
+
+
+class Table(NamedTuple):
+    """Words by number, and numbers by hash: open addressing, never more than half full."""
+
+    slots: np.ndarray  # (power of two) uint64: upper half of the hash | number + 1, or 0 where free
+    begins: np.ndarray  # (room + 1,) int64: word n is blocks[begins[n] : begins[n + 1]]
+    blocks: np.ndarray  # (room,) uint64
+    size: np.ndarray  # (1,) int64: how many words there are
+
+
+def empty_table() -> Table:
+    """A table without words."""
+    return Table(np.zeros(2, np.uint64), np.zeros(2, np.int64), np.zeros(1, np.uint64), np.zeros(1, np.int64))
+
+
+def with_room(table: Table, words: int, blocks: int) -> Table:
+    """A table that takes so many more words of so many blocks together."""
+    size = int(table.size[0])
+    words, blocks = size + words, int(table.begins[size]) + blocks
+    slots, begins = table.slots, table.begins
+    if 2 * words > len(slots):
+        slots = np.zeros(1 << (4 * words).bit_length(), np.uint64)
+        begins = _longer(begins, len(slots) // 2 + 1)
+        fill_slots(slots, begins, table.blocks, size)
+    return Table(slots, begins, _longer(table.blocks, blocks), table.size)
+
+
+def _longer(array: np.ndarray, least: int) -> np.ndarray:
+    """At least so long, and at least twice as long as before, so that growing costs no more than filling."""
+    if least <= len(array):
+        return array
+    longer = np.zeros(max(least, 2 * len(array)), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+_MIX, _HALF, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@njit(nogil=True, cache=True)
+def number_words(blocks, begins, table, learn):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """The number of each word.  With `learn`, new words get the next ones: the table must have room for them."""
+    slots, known_begins, known_blocks, size = table
+    ids = np.empty(len(begins) - 1, np.int32)
+    for at in range(len(ids)):
+        begin, end = begins[at], begins[at + 1]
+        code = _hash(blocks, begin, end)
+        ids[at] = _find(blocks, begin, end, code, slots, known_begins, known_blocks)
+        if ids[at] == UNKNOWN and learn:
+            ids[at] = size[0]
+            size[0] += 1
+            known_begins[size[0]] = known_begins[ids[at]] + end - begin
+            known_blocks[known_begins[ids[at]] : known_begins[size[0]]] = blocks[begin:end]
+            _put(slots, code, ids[at])
+    return ids
+
+
+@njit(nogil=True, cache=True)
+def _hash(blocks, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    code = np.uint64(0)
+    for at in range(begin, end):
+        code = (code ^ blocks[at]) * _MIX
+        code ^= code >> _HALF
+    return code
+
+
+@njit(nogil=True, cache=True)
+def _find(blocks, begin, end, code, slots, known_begins, known_blocks):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    place = code & np.uint64(len(slots) - 1)
     while slots[place] != 0:
         if slots[place] >> _HALF == code >> _HALF:
-            number = np.int64(slots[place] & _LOW) - 1
-            if _same(data, at, end, begins, pool, number):
-                return number
-        place = (place + np.uint64(1)) & mask
+            found = np.int64(slots[place] & _LOW) - 1
+            if _same(blocks, begin, end, known_blocks, known_begins[found]):
+                return found
+        place = (place + np.uint64(1)) & np.uint64(len(slots) - 1)
     return UNKNOWN
 
 
 @njit(nogil=True, cache=True)
-def _same(data, at, end, begins, pool, number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    begin = begins[number]
-    if begins[number + 1] - begin - 1 != end - at:
-        return False
-    for step in range(end - at):  # noqa: SIM110 - a loop compiles to what it says
-        if pool[begin + step] != _LOWER[data[at + step]]:
+def _same(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    # Only a word's last block ends in a zero: words that agree so far have the same length.
+    for at in range(begin, end):  # noqa: SIM110 - compiled as it stands
+        if blocks[at] != known_blocks[known + at - begin]:
             return False
     return True
 
 
 @njit(nogil=True, cache=True)
-def _add(data, at, end, code, slots, hashes, begins, pool, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Write a new word at the end of the pool and put it into a free slot; its number."""
-    number = size[0]
-    begin = begins[number]
-    for step in range(end - at):
-        pool[begin + step] = _LOWER[data[at + step]]
-    pool[begin + end - at] = _LINE_END
-    begins[number + 1] = begin + end - at + 1
-    hashes[number] = code
-    _put(slots, code, number)
-    size[0] = number + 1
-    return number
-
-
-@njit(nogil=True, cache=True)
-def _put(slots, code, number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    mask = np.uint64(len(slots) - 1)
-    place = code & mask
+def _put(slots, code, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    place = code & np.uint64(len(slots) - 1)
     while slots[place] != 0:
-        place = (place + np.uint64(1)) & mask
-    slots[place] = code >> _HALF << _HALF | np.uint64(number + 1)
+        place = (place + np.uint64(1)) & np.uint64(len(slots) - 1)
+    slots[place] = code >> _HALF << _HALF | np.uint64(word + 1)
 
 
 @njit(nogil=True, cache=True)
-def fill_slots(slots, hashes, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def fill_slots(slots, begins, blocks, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Put the first `size` words into empty slots."""
-    for number in range(size):
-        _put(slots, hashes[number], number)
-
-
-@njit(nogil=True, cache=True)
-def has_capitals(data, starts, stops, kinds):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Whether any text has a capital beyond ASCII, which only Python's own `str.lower` lowers by all its rules."""
-    for row in range(len(starts)):
-        at = starts[row]
-        while at < stops[row]:
-            if data[at] < 128:
-                at += 1
-            else:
-                point, size = _decode(data, at, stops[row])
-                if kinds[point] == CAPITAL:
-                    return True
-                at += size
-    return False
+    for word in range(size):
+        _put(slots, _hash(blocks, begins[word], begins[word + 1]), word)
