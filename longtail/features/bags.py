@@ -14,13 +14,18 @@ from longtail.features.tfidf import Tfidf, TfidfOptions
 
 @dataclass(frozen=True)
 class Bags:
-    """How documents become rows; without `tfidf` they must bring features of their own."""
+    """How documents become rows; without `tfidf` they must bring features of their own.
+
+    >>> documents = Documents.of(["red fox", "red sea"])
+    >>> Bags.fit(documents).rows(documents).shape
+    (2, 3)
+    """
 
     n_features: int
     tfidf: Tfidf | None
 
     @classmethod
-    def fit(cls, documents: Documents, options: TfidfOptions) -> Bags:
+    def fit(cls, documents: Documents, options: TfidfOptions = TfidfOptions()) -> Bags:  # noqa: B008 - frozen
         """Learn words and their weights; where there is no text, take the features as they are given."""
         if documents.texts is None:
             return cls(documents.features.shape[1], None)  # type: ignore[union-attr]
@@ -32,30 +37,30 @@ class Bags:
         if self.tfidf is not None:
             return self.tfidf.transform(_texts(documents))
         if documents.features is None:
-            raise CorpusError("this model was trained on ready-made features; it cannot read texts")
+            raise CorpusError("this model was trained on ready-made features and cannot read texts; give features")
         if documents.features.shape[1] != self.n_features:
             given = documents.features.shape[1]
-            raise CorpusError(f"these documents have {given} features, the model was trained on {self.n_features}")
+            raise CorpusError(
+                f"these documents have {given} features, and the model was trained on {self.n_features}; "
+                "make both with the same vocabulary"
+            )
         return of_unit_length(documents.features)
 
 
 def _texts(documents: Documents) -> Texts:
     if documents.texts is None:
-        raise CorpusError("this model reads texts, and these documents have only features")
+        raise CorpusError("this model reads texts, and these documents have only features; give their texts")
     return documents.texts
 
 
 def of_unit_length(rows: sp.csr_array) -> sp.csr_array:
     """Rows divided by their Euclidean length, as float32 in index order; empty rows stay empty."""
-    lengths = np.sqrt(np.bincount(_row_numbers(rows), np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]))
-    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    unit = sp.csr_array((rows.data * scale[_row_numbers(rows)], rows.indices, rows.indptr), shape=rows.shape)
-    unit.sort_indices()
-    return unit.astype(np.float32)
-
-
-def _row_numbers(rows: sp.csr_array) -> np.ndarray:
-    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    unit = sp.csr_array(rows, dtype=np.float32, copy=True)
+    unit.sum_duplicates()
+    squares = sp.csr_array((np.square(unit.data, dtype=np.float64), unit.indices, unit.indptr), shape=unit.shape)
+    lengths = np.sqrt(squares @ np.ones(unit.shape[1]))
+    unit.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(unit.indptr))
+    return unit
 
 
 def features_expected(documents: Documents) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import LabelSet
-from longtail.features.documents import unit_rows
+from longtail.features.bags import of_unit_length
 from longtail.features.tfidf import Tfidf
 from longtail.kernels.threads import in_threads
 
@@ -17,7 +17,7 @@ def label_centroids(features: sp.csr_array, labels: sp.csr_array, threads: int |
     Yᵀ X, rows normalised, for features X (documents, features) and labels Y (documents, labels).
     """
     by_label = sp.csr_array(labels.T, dtype=np.float32)
-    rows = in_threads(lambda start, stop: unit_rows(by_label[start:stop] @ features), by_label.shape[0], threads)
+    rows = in_threads(lambda start, stop: of_unit_length(by_label[start:stop] @ features), by_label.shape[0], threads)
     return sp.csr_array(sp.vstack(rows, format="csr"))
 
 
