@@ -18,7 +18,7 @@ from longtail.data.formats.lf_json import split
 from longtail.errors import CorpusError, MissingExtraError
 from longtail.store import whole_directory
 
-ROWS_A_BLOCK = 1 << 14
+ROWS_A_BLOCK = 4096
 
 
 def write(splits: Splits, path: str | Path, format: str = "lf") -> None:
