@@ -106,7 +106,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> ArrayLike:
         """The labels of each document, in the form `y` had."""
-        ranking = self._rank(X, self.k)
+        ranking = self._rank(self._asked(X), self.k)
         return self._target.answer(ranking, self.threshold)
 
     def predict_topk(self, X: ArrayLike, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         The answer is as wide as you ask, however many labels there are.  Where a document has fewer than k
         candidates the label is None (-1 where labels are the columns of a matrix) and the score 0.
         """
-        ranking = self._rank(X, self.k if k is None else k)
+        ranking = self._rank(self._asked(X), self.k if k is None else k)
         return self._target.named(ranking.labels), ranking.scores
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -124,14 +124,14 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         A label that the method did not even consider scores 0.  The array is dense, as scikit-learn expects,
         and refused where it would be huge.
         """
-        check_is_fitted(self)
-        documents, n_labels = self._documents(X, reset=False), len(self.classes_)
+        documents = self._asked(X)
+        n_labels = len(self.classes_)
         if len(documents) * n_labels > MOST_CELLS:
             raise RunError(
                 f"predict_proba would fill {len(documents):,} x {n_labels:,} cells; ask predict_topk for the best "
                 f"labels, or for {MOST_CELLS // n_labels:,} documents at once"
             )
-        ranking = self.predictor_.rank(documents, n_labels)
+        ranking = self._rank(documents, n_labels)
         return shares(ranking, n_labels) if self._one_class else dense(ranking, n_labels)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -142,17 +142,21 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self._one_class:
             return super().score(X, y)
-        truth = self._target.matrix(y)
         check_consistent_length(X, y)
-        return evaluate_ranking(self._rank(X, self.k), truth, ks=[self.k]).metrics[f"nDCG@{self.k}"] / 100
+        ranking, truth = self._rank(self._asked(X), self.k), self._target.matrix(y)
+        return evaluate_ranking(ranking, truth, ks=[self.k]).metrics[f"nDCG@{self.k}"] / 100
 
     @property
     def _one_class(self) -> bool:
         return isinstance(self._target, Classes)
 
-    def _rank(self, X: ArrayLike, k: int) -> Ranking:
+    def _rank(self, documents: Documents, k: int) -> Ranking:
+        ranking = self.predictor_.rank(documents, k)
+        return with_a_class(ranking, self.predictor_.counts) if self._one_class else ranking
+
+    def _asked(self, X: ArrayLike) -> Documents:
         check_is_fitted(self)
-        return self.predictor_.rank(self._documents(X, reset=False), k)
+        return self._documents(X, reset=False)
 
     def _documents(self, X: ArrayLike, *, reset: bool) -> Documents:
         if reset:  # what an earlier fit knew about its features
@@ -333,6 +337,13 @@ def _is_label_list(row: ArrayLike) -> bool:
 
 
 # -- rankings as scikit-learn wants them --------------------------------------------------------------------------
+
+
+def with_a_class(ranking: Ranking, counts: np.ndarray) -> Ranking:
+    """The most frequent label where the method has none: every document has a class."""
+    labels = ranking.labels.copy()
+    labels[labels[:, 0] == PAD, 0] = counts.argmax()
+    return Ranking(labels, ranking.scores)
 
 
 def dense(ranking: Ranking, n_labels: int) -> np.ndarray:
