@@ -61,14 +61,23 @@ class Texts(Sequence[str]):
 
     def packed(self) -> Texts:
         """The same strings with no bytes between them that belong to none: what to write to disk."""
-        lengths = self.stops - self.starts
-        stops = np.cumsum(lengths)
-        starts = stops - lengths
-        if np.array_equal(self.starts, starts) and lengths.sum() == len(self.data):
-            return self
+        stops = np.cumsum(self.stops - self.starts, dtype=np.int64)
+        starts = np.concatenate([[0], stops[:-1]]) if len(stops) else stops
+        blocks = [self._bytes(slice(at, at + _BLOCK)) for at in range(0, len(self), _BLOCK)]
+        return Texts(blocks[0] if len(blocks) == 1 else np.concatenate([self.data[:0], *blocks]), starts, stops)
+
+    def _bytes(self, rows: slice) -> np.ndarray:
+        """The bytes of some strings, end to end: a view where they already lie so."""
+        starts, stops = self.starts[rows], self.stops[rows]
+        if np.array_equal(starts[1:], stops[:-1]):
+            return self.data[starts[0] : stops[-1]]
+        lengths = stops - starts
         # Byte i of the result comes from i + (where its string starts now - where it will start).
-        take = np.arange(lengths.sum()) + np.repeat(self.starts - starts, lengths)
-        return Texts(self.data[take], starts, stops)
+        moved = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        return self.data[np.arange(len(moved)) + moved]
+
+
+_BLOCK = 1 << 16  # strings packed at once: bounds the index of bytes beside them
 
 
 class Label(NamedTuple):
@@ -173,17 +182,18 @@ class Corpus:
         return cls(Documents.of(texts), labels, LabelSet.of(known), name).fingerprinted()
 
     def fingerprinted(self) -> Corpus:
-        """With a fingerprint of its content, so that a run can tell this corpus from another."""
-        content = [self.labels.indices, self.labels.indptr, self.label_set.ids.packed().data]
-        if self.documents.texts is not None:
-            packed = self.documents.texts.packed()
-            content += [packed.data, packed.stops]
-        if self.documents.features is not None:
-            features = self.documents.features
-            content += [features.data, features.indices, features.indptr]
+        """With a fingerprint of all that a training can depend on, so that a run can tell this corpus from another."""
+        matrices = [self.labels] if self.documents.features is None else [self.labels, self.documents.features]
+        texts = [self.label_set.ids, self.label_set.names, self.label_set.texts]
+        texts += [] if self.documents.texts is None else [self.documents.texts]
         digest = hashlib.sha256()
-        for array in content:
-            digest.update(np.ascontiguousarray(array))
+        for matrix in matrices:
+            for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype("<f4")):
+                digest.update(np.ascontiguousarray(array))
+        for text in texts:
+            packed = text.packed()
+            digest.update(np.ascontiguousarray(packed.data))
+            digest.update(packed.stops)
         return replace(self, fingerprint=digest.hexdigest()[:16])
 
     def __post_init__(self) -> None:
@@ -215,6 +225,7 @@ class Corpus:
             documents=self.documents[rows],
             labels=self.labels[rows],
             role=role,
+            fingerprint=hashlib.sha256(self.fingerprint.encode() + rows.astype(np.int64).tobytes()).hexdigest()[:16],
             ids=None if self.ids is None else self.ids[rows],
             filtered=None if self.filtered is None else self.filtered[rows],
             official_valid=None,

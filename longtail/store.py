@@ -50,9 +50,17 @@ def whole_directory(target: Path) -> Iterator[Path]:
     try:
         yield building
         write_manifest(building)
+        building.chmod(0o777 & ~_umask())  # mkdtemp's are for their owner alone; a finished directory is not
         put_in_place(building, target)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _umask() -> int:
+    """The process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def write_manifest(directory: Path) -> None:

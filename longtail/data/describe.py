@@ -105,7 +105,7 @@ def word_counts(texts: Texts) -> np.ndarray:
     # Blocks of texts whose bytes are few enough to look at all at once.
     block = np.cumsum(texts.stops - texts.starts) // BYTES_AT_ONCE
     edges = [0, *(np.flatnonzero(np.diff(block)) + 1), len(texts)]
-    return np.concatenate([_word_counts(_packed(texts[start:stop])) for start, stop in pairwise(edges)])
+    return np.concatenate([_word_counts(texts[start:stop].packed()) for start, stop in pairwise(edges)])
 
 
 def _word_counts(texts: Texts) -> np.ndarray:
@@ -116,16 +116,6 @@ def _word_counts(texts: Texts) -> np.ndarray:
     begins[filled] = ~space[filled]
     before = np.concatenate([[0], np.cumsum(begins)])  # words that begin before each byte
     return before[texts.stops] - before[texts.starts]
-
-
-def _packed(texts: Texts) -> Texts:
-    if len(texts) and np.array_equal(texts.starts[1:], texts.stops[:-1]):  # neighbours on disk: nothing to copy
-        first = texts.starts[0]
-        return Texts(texts.data[first : texts.stops[-1]], texts.starts - first, texts.stops - first)
-    return texts.packed()
-
-
-_SPACE = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
 
 
 def content_hashes(documents: Documents) -> np.ndarray:

@@ -70,6 +70,13 @@ def test_the_fingerprint_knows_content(change: str):
     assert base.fingerprint != other.fingerprint
 
 
+def test_a_part_has_a_fingerprint_of_its_own():
+    whole = corpus(20)
+    parts = [whole.subset(np.arange(start, 10), "train").fingerprint for start in (0, 1)]
+    assert len({whole.fingerprint, *parts}) == 3
+    assert whole.subset(np.arange(10), "train").fingerprint == parts[0]
+
+
 def corpus(documents: int) -> Corpus:
     return Corpus.of([f"text {at}" for at in range(documents)], [[f"label {at % 7}"] for at in range(documents)])
 

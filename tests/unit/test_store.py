@@ -107,6 +107,15 @@ def test_a_new_value_replaces_the_old_one(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["v"]
 
 
+def test_a_finished_directory_is_as_open_as_the_user_wants(tmp_path: Path):
+    mask = os.umask(0o027)
+    try:
+        mode = kept(tmp_path / "v", np.arange(3)).stat().st_mode & 0o777
+    finally:
+        os.umask(mask)
+    assert mode == 0o750
+
+
 def test_verify_names_the_file_that_is_missing_or_changed(tmp_path: Path):
     store.verify(kept(tmp_path / "v", whole()))
     with (tmp_path / "v/arrays.safetensors").open("r+b") as file:
