@@ -118,6 +118,9 @@ def _word_counts(texts: Texts) -> np.ndarray:
     return before[texts.stops] - before[texts.starts]
 
 
+_SPACE = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
+
+
 def content_hashes(documents: Documents) -> np.ndarray:
     """64 bits of each document's content: equal for equal documents."""
     if documents.texts is not None:
