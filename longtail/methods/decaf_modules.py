@@ -209,19 +209,20 @@ class Meetings:
     def _own(self, rows: np.ndarray) -> Meeting:
         assert self.opened is not None and self.cluster_starts is not None
         opened = self.opened[rows]
-        starts, _ = take(self.cluster_starts, opened.ravel())
-        members = np.arange(starts[-1]) + np.repeat(self.cluster_starts[opened.ravel()] - starts[:-1], np.diff(starts))
+        starts, members = take(self.cluster_starts, opened.ravel(), np.arange(self.labels.shape[1]))
         widths = np.diff(starts[:: opened.shape[1]])
         inside = np.arange(widths.max()) < widths[:, None]
-        shortlist = np.full(inside.shape, PAD, np.int64)
-        shortlist[inside] = members
         candidates, places = np.unique(members, return_inverse=True)
-        targets = np.zeros(inside.shape, np.float32)
-        for at, row in enumerate(rows):
-            true = self.labels.indices[self.labels.indptr[row] : self.labels.indptr[row + 1]]
-            targets[at] = np.isin(shortlist[at], true)
+        shortlist = np.full(inside.shape, PAD, np.int32)
         shortlist[inside] = places
-        return self._meeting(rows, candidates, targets, torch.from_numpy(shortlist.astype(np.int32)))
+        targets = np.zeros(inside.shape, np.float32)
+        # A pair (document, label) as one number: which of those that meet are true.
+        truth = self._pairs(*take(self.labels.indptr, rows, self.labels.indices))
+        targets[inside] = np.isin(self._pairs(starts[:: opened.shape[1]], members), truth)
+        return self._meeting(rows, candidates, targets, torch.from_numpy(shortlist))
+
+    def _pairs(self, starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.labels.shape[1] + labels
 
     def _meeting(self, rows: np.ndarray, candidates: np.ndarray, targets: np.ndarray, shortlist: Tensor | None) -> Meeting:
         ours, tokens, weights = take(self.documents[0], rows, *self.documents[1:])

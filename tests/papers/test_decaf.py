@@ -1,0 +1,195 @@
+"""DECAF's equations, each worked by hand on numbers small enough to check with a pencil."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from longtail.encoders.bag import BagEncoder
+from longtail.encoders.block import Block, Gates, settled
+from longtail.index.clusters import Clusters
+from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
+from longtail.kernels.csr import rows_of
+from longtail.methods.decaf import Config, Data, Instance, Scorer, cluster_by_vectors, shortlists
+from longtail.methods.decaf_modules import Meetings, Network, started
+from longtail.rankers.label_text import LabelText
+
+PLAIN = BagEncoder(
+    np.eye(2, dtype=np.float32), np.zeros((2, 2), np.float32), np.zeros(2, np.float32), np.ones(2, np.float32)
+)  # reads a bag of two tokens as the vector of their weights
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def csr(rows: list) -> sp.csr_array:
+    return sp.csr_array(np.array(rows, np.float32))
+
+
+# -- embedding block -----------------------------------------------------------------------------------------------
+
+
+def test_a_new_block_passes_half_of_the_bag_and_half_of_its_positive_part():
+    """ℰ(r) = σ(0) r̂⁰ + σ(0) I·ReLU(r̂⁰): (2, −4) → (1 + 1, −2 + 0)."""
+    assert torch.allclose(Block(2, 0.0).eval()(torch.tensor([[2.0, -4.0]])), torch.tensor([[2.0, -2.0]]), atol=1e-6)
+
+
+def test_gates_weigh_both_sides_coordinate_by_coordinate():
+    """σ(ln 3) = 3/4, σ(−ln 3) = 1/4."""
+    gates = Gates(2)
+    gates.alpha.data, gates.beta.data = torch.tensor([math.log(3), 0.0]), torch.tensor([-math.log(3), 0.0])
+    mixed = gates(torch.tensor([[4.0, 4.0]]), torch.tensor([[8.0, 8.0]]))
+    assert torch.allclose(mixed, torch.tensor([[3.0 + 2.0, 2.0 + 4.0]]))
+
+
+def test_the_residual_layer_has_spectral_norm_one():
+    """diag(3, 1) / 3: (1, 1) → (σ(0)·1 + σ(0)·1, σ(0)·1 + σ(0)·1/3)."""
+    block = Block(2, 0.0)
+    block.residual.parametrizations.weight.original.data = torch.diag(torch.tensor([3.0, 1.0]))
+    for _ in range(50):
+        block(torch.ones(1, 2))
+    assert torch.allclose(block.eval()(torch.ones(1, 2)), torch.tensor([[1.0, 2 / 3]]), atol=1e-5)
+
+
+def test_documents_are_cut_off_at_zero_and_label_texts_are_not():
+    """x̂ = ReLU(ℰ_D(x)), ẑ¹ = ℰ_L(z), with the bag −1 of one token."""
+    encoder = settled(torch.tensor([[-1.0, 2.0]]), Block(2, 0.0))
+    np.testing.assert_allclose(encoder.labels(csr([[1]])), [[-0.5, 2.0]], rtol=1e-6)
+    np.testing.assert_allclose(encoder.documents(csr([[1]])), [[0.0, 2.0]], rtol=1e-6)
+
+
+# -- label classifiers ---------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_half_text_and_half_refinement_at_first():
+    """w = σ(0) ℰ_L(z) + σ(0) ẑ² with ẑ² = E z = (2, −4) and ℰ_L(z) = (2, −2)."""
+    sums = torch.tensor([[2.0, -4.0]])
+    labels = LabelText(1, 2, 0.0, bias=-1.0, refinement=sums.clone(), text=True).eval()
+    rows, biases = labels(sums, torch.tensor([0]))
+    assert torch.allclose(rows, torch.tensor([[2.0, -3.0]]), atol=1e-6) and biases.tolist() == [-1.0]
+
+
+@pytest.mark.parametrize(
+    ("classifier", "expected"), [("both", [2.0, -3.0]), ("text", [2.0, -2.0]), ("refinement", [2.0, -4.0])]
+)
+def test_variants_of_table_6_leave_out_a_part_of_the_row(classifier: str, expected: list[float]):
+    network = started(*one_label(), Config(dim=2, classifier=classifier), Config().ranker)
+    rows, _ = network.eval().labels(torch.tensor([[2.0, -4.0]]), torch.tensor([0]))
+    assert torch.allclose(rows, torch.tensor([expected]), atol=1e-6)
+
+
+def test_refinement_starts_at_the_label_texts_bag_or_at_random():
+    texts, random = (started(*one_label(), Config(dim=2, refinement=how), Config().ranker) for how in ("text", "random"))
+    assert texts.labels.refinement.tolist() == [[2.0, -4.0]]
+    assert random.labels.refinement.abs().max() <= math.sqrt(6 / 2) and random.labels.refinement.tolist() != [[2.0, -4.0]]
+
+
+def test_lite_freezes_token_vectors_after_module_one():
+    first = started(*one_label(), Config(dim=2, lite=True), Config().surrogate, refined=False)
+    later = started(*one_label(), Config(dim=2, lite=True), Config().ranker)
+    assert first.vectors.requires_grad and not later.vectors.requires_grad
+
+
+def one_label() -> tuple[np.ndarray, Meetings]:
+    """One token (1, −2), and one label whose text has it twice."""
+    texts = rows_of(csr([[2]]))
+    return np.array([[1, -2]], np.float32), Meetings(rows_of(csr([[1]])), csr([[1]]), texts, None, None, 1)
+
+
+# -- clusters ------------------------------------------------------------------------------------------------------
+
+TWO = Clusters(np.array([2, 0, 1], np.int32), np.array([0, 1, 3]))  # {2}, {0, 1}
+
+
+def test_a_cluster_is_true_of_a_document_with_any_of_its_labels():
+    """ỹ_im = +1 if y_il = +1 for any l in C_m."""
+    assert cluster_targets(csr([[1, 1, 0], [0, 0, 1], [0, 0, 0]]), TWO).toarray().tolist() == [[0, 1], [1, 0], [0, 0]]
+
+
+def test_a_clusters_text_is_that_of_its_labels_added_up():
+    """u_m = Σ z_l, length 1 as the authors make it: (1, 0) + (0, 1) → (1, 1) / √2."""
+    texts = cluster_texts(csr([[1, 0], [0, 1], [0, 3]]), TWO).toarray()
+    np.testing.assert_allclose(texts, [[0, 1], [0.5**0.5, 0.5**0.5]], rtol=1e-6)
+
+
+def test_labels_are_renumbered_in_the_order_of_their_clusters():
+    assert in_cluster_order(csr([[1, 0, 1]]), TWO).toarray().tolist() == [[1, 1, 0]]
+
+
+def test_labels_cluster_by_their_documents_and_without_any_by_their_text():
+    """c_l = Σ E x_i.  Label 3 has no document; its text lies with labels 0 and 2."""
+    vectors = np.array([[1, 0], [0, 1]], np.float32)
+    documents, truth = csr([[1, 0.1], [0.1, 1], [1, 0]]), csr([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
+    texts = csr([[0, 1], [0, 1], [0, 1], [1, 0.05]])
+    of_label = cluster_by_vectors(Data(documents, truth, texts), vectors, 2, seed=0).of_label
+    assert of_label[3] in (of_label[0], of_label[2]) and (of_label == of_label[1]).sum() == 2
+
+
+# -- shortlist and prediction --------------------------------------------------------------------------------------
+
+
+def test_recall_counts_true_labels_in_the_clusters_opened_so_far():
+    """Documents with labels {0, 2} and {1}: first clusters hold 1 of 3 labels, both hold all 3."""
+    held = recall_at(np.array([[0, 1], [0, 1]]), csr([[1, 0, 1], [0, 1, 0]]), TWO)
+    np.testing.assert_allclose(held, [1 / 3, 1.0])
+
+
+@pytest.mark.parametrize(("recall", "beam"), [(0.3, 1), (0.9, 2)])
+def test_the_beam_is_as_small_as_the_recall_allows(recall: float, beam: int):
+    data = Data(csr([[1, 0], [1, 0]]), csr([[1, 0, 1], [0, 1, 0]]), csr([[1, 0]] * 3))
+    shortlister = Scorer(PLAIN, np.array([[2, 0], [1, 0]], np.float32), np.zeros(2, np.float32))
+    assert shortlists(data, TWO, shortlister, recall, 10).shape == (2, beam)
+
+
+def test_a_score_is_the_product_of_label_and_cluster():
+    """x̂ = (1, 0); clusters score 2 and 1, labels 2, 0, 1 score 0.5, 1 and −1."""
+    shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
+    ranker = Scorer(PLAIN, np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.zeros(3, np.float32))
+    answer = Instance(TWO, shortlister, ranker, beam=2).rank(csr([[1, 0]]), k=3)
+    expected = {2: sigmoid(2) * sigmoid(0.5), 0: sigmoid(1) * sigmoid(1), 1: sigmoid(1) * sigmoid(-1)}
+    assert answer.labels.tolist() == [[2, 0, 1]]
+    np.testing.assert_allclose(answer.scores[0], [expected[label] for label in (2, 0, 1)], rtol=1e-6)
+
+
+def test_labels_outside_the_opened_clusters_are_not_ranked():
+    shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
+    ranker = Scorer(PLAIN, np.ones((3, 2), np.float32), np.zeros(3, np.float32))
+    assert Instance(TWO, shortlister, ranker, beam=1).rank(csr([[1, 0]]), k=2).labels.tolist() == [[2, -1]]
+
+
+# -- the loss ------------------------------------------------------------------------------------------------------
+
+
+def network_of_logits() -> Network:
+    """⟨x̂, w⟩ + bias is 1·w − 4 for the only token's weight 1; rows 2, 4, 6 by refinement alone."""
+    labels = LabelText(3, 1, 0.0, bias=-4.0, refinement=torch.tensor([[2.0], [4.0], [6.0]]), text=False)
+    return Network(torch.tensor([[1.0]]), labels, 0.0, frozen=False).eval()
+
+
+def test_the_loss_of_a_document_is_logistic_and_summed_over_the_labels_it_meets():
+    """ℓ = ln(1 + e^(−y·s)) with s = −2, 0, 2 and y = −1, +1, −1."""
+    meetings = Meetings(rows_of(csr([[1]])), csr([[0, 1, 0]]), rows_of(csr([[1]] * 3)), None, None, negatives=0)
+    loss = network_of_logits().loss(meetings.batch(np.array([0]), np.random.default_rng(0)))
+    assert loss.item() == pytest.approx(math.log(1 + math.exp(-2)) + math.log(2) + math.log(1 + math.exp(2)), abs=1e-5)
+
+
+def test_on_its_own_shortlist_a_document_meets_only_the_labels_of_its_clusters():
+    """[L̃]: clusters {0} and {1, 2}; the document opened the second, so label 0 is not in the sum."""
+    starts, opened = np.array([0, 1, 3]), np.array([[1]], np.int32)
+    meetings = Meetings(rows_of(csr([[1]])), csr([[1, 1, 0]]), rows_of(csr([[1]] * 3)), starts, opened, negatives=0)
+    batch = meetings.batch(np.array([0]), np.random.default_rng(0))
+    assert batch.candidates[batch.shortlist[0]].tolist() == [1, 2] and batch.targets.tolist() == [[1, 0]]
+    assert network_of_logits().loss(batch).item() == pytest.approx(math.log(2) + math.log(1 + math.exp(2)), abs=1e-5)
+
+
+def test_shared_candidates_hold_every_true_label_and_meet_every_document():
+    truth, starts, opened = csr([[1, 0, 0, 0], [0, 0, 0, 1]]), np.array([0, 2, 4]), np.array([[0], [1]], np.int32)
+    meetings = Meetings(rows_of(csr([[1], [1]])), truth, rows_of(csr([[1]] * 4)), starts, opened, negatives=2)
+    batch = meetings.batch(np.array([0, 1]), np.random.default_rng(0))
+    assert {0, 3} <= set(batch.candidates.tolist()) and batch.shortlist is None
+    assert batch.targets.sum(1).tolist() == [1, 1] and batch.targets.shape == (2, len(batch.candidates))

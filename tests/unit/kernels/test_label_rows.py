@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtail.corpus import PAD
+from longtail.kernels.label_rows import likeliest, rank_members, shortlist_gradients, shortlist_logits
+
+
+def drawn(seed: int, n_documents: int = 7, n_rows: int = 11, dim: int = 19) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return tuple(rng.standard_normal((n, dim)).astype(np.float32) for n in (n_documents, n_rows))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 999), width=st.integers(1, 6))
+def test_logits_and_gradients_are_those_of_the_full_matrix(seed: int, width: int):
+    documents, rows = drawn(seed)
+    rng = np.random.default_rng(seed)
+    shortlist = rng.integers(PAD, len(rows), (len(documents), width)).astype(np.int32)
+    given_ = shortlist != PAD
+    full = documents @ rows.T
+    expected = np.where(given_, np.take_along_axis(full, shortlist.clip(0), 1), 0)
+    np.testing.assert_allclose(shortlist_logits(documents, rows, shortlist), expected, rtol=1e-4, atol=1e-5)
+    gradients = rng.standard_normal(shortlist.shape).astype(np.float32)
+    dense = np.zeros_like(full)
+    for document, at in zip(*np.nonzero(given_)):
+        dense[document, shortlist[document, at]] += gradients[document, at]
+    of_documents, of_rows = shortlist_gradients(documents, rows, shortlist, gradients)
+    np.testing.assert_allclose(of_documents, dense @ rows, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(of_rows, dense.T @ documents, rtol=1e-4, atol=1e-4)
+
+
+def test_the_likeliest_rows_are_those_of_a_full_sort():
+    documents, rows = drawn(3, n_documents=40, n_rows=30)
+    biases = np.linspace(-1, 1, 30).astype(np.float32)
+    chosen, beliefs = likeliest(documents, rows, biases, 5)
+    full = sigmoid(documents @ rows.T + biases)
+    assert np.array_equal(chosen, np.argsort(-full, axis=1)[:, :5])
+    np.testing.assert_allclose(beliefs, -np.sort(-full, axis=1)[:, :5], rtol=1e-5)
+
+
+def test_members_of_opened_clusters_are_ranked_by_both_beliefs():
+    documents, rows = drawn(4, n_documents=3, n_rows=6)
+    biases, starts = np.zeros(6, np.float32), np.array([0, 2, 5, 6])
+    labels = np.array([50, 10, 40, 20, 30, 0], np.int32)
+    clusters = np.array([[0, 2], [1, PAD], [2, 1]], np.int32)
+    beliefs = np.array([[0.9, 0.5], [0.3, 0], [1.0, 0.1]], np.float32)
+    found, scores = rank_members(documents, rows, biases, starts, labels, clusters, beliefs, 4)
+    for row in range(3):
+        expected = {}
+        for cluster, belief in zip(clusters[row], beliefs[row]):
+            for at in range(starts[cluster], starts[cluster + 1]) if cluster != PAD else ():
+                expected[int(labels[at])] = sigmoid(documents[row] @ rows[at]) * belief
+        best = sorted(expected, key=expected.__getitem__, reverse=True)[:4]
+        assert found[row].tolist() == best + [PAD] * (4 - len(best))
+        np.testing.assert_allclose(scores[row, : len(best)], [expected[label] for label in best], rtol=1e-5)
+
+
+@pytest.mark.parametrize("alone", [0, 17, 39])
+def test_a_document_scores_the_same_bits_alone_and_in_a_batch(alone: int):
+    documents, rows = drawn(5, n_documents=40, n_rows=64, dim=300)
+    biases = np.zeros(64, np.float32)
+    together, single = likeliest(documents, rows, biases, 9), likeliest(documents[alone : alone + 1], rows, biases, 9)
+    for many, one in zip(together, single):
+        assert np.array_equal(many[alone], one[0])
