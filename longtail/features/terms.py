@@ -57,7 +57,7 @@ def count_terms(
     if ngrams == 1:
         return Terms(names, tokens, counts)
     # A pair is in no more documents than either of its tokens: rare tokens need not be paired.
-    pairs, pair_counts = _count_pairs(reader(names, subwords), pieces, threads)
+    pairs, pair_counts = _count_pairs(_reader(names, subwords), pieces, threads)
     kept = pair_counts[:, DOCUMENTS] >= min_df
     tokens = np.concatenate([tokens, np.stack([pairs >> 32, pairs & 0xFFFFFFFF], 1).astype(np.int32)[kept]])
     counts = np.concatenate([counts, pair_counts[kept]])
@@ -66,7 +66,7 @@ def count_terms(
     return Terms(names, tokens[order], counts[order])
 
 
-def reader(names: list[str], subwords: Subwords | None) -> Read:
+def _reader(names: list[str], subwords: Subwords | None) -> Read:
     """A function from texts to tokens: i for names[i], UNKNOWN for any other."""
     if subwords is None:
         return Words(names).encode

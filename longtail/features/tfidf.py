@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ import scipy.sparse as sp
 from longtail.config import setting
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
-from longtail.features.terms import SINGLE, Read, count_terms, pair_table, reader
-from longtail.features.tokens import Subwords, chunks
+from longtail.features.terms import Read, count_terms, pair_table
+from longtail.features.tokens import Subwords, Tokens, Words, chunks
 from longtail.kernels.bags import DOCUMENTS, find_columns, weigh
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
@@ -90,17 +89,28 @@ class Tfidf:
     @cached_property
     def _lookup(self) -> _Lookup:
         """Made from the vocabulary when first needed; never stored."""
-        terms = [term.split(" ") for term in self.vocabulary]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(chain.from_iterable(terms)))}
-        first = np.array([numbers[term[0]] for term in terms], np.int64)
-        second = np.array([numbers[term[1]] if len(term) > 1 else SINGLE for term in terms], np.int64)
-        single, paired = np.flatnonzero(second == SINGLE), np.flatnonzero(second != SINGLE)
-        columns = np.full(len(numbers), UNKNOWN, np.int32)
-        columns[first[single]] = single
-        pairs, slots = pair_table(first[paired] << 32 | second[paired], len(paired))
+        # Frequent terms first: what is looked up most then lies close together.
+        order = np.argsort(self.idf, kind="stable")
+        read, n_tokens, terms = _tokens_of([self.vocabulary[column] for column in order.tolist()], self.subwords)
+        first, paired = terms.offsets[:-1], np.diff(terms.offsets) == 2
+        columns = np.full(n_tokens, UNKNOWN, np.int32)
+        columns[terms.ids[first[~paired]]] = order[~paired]
+        one, two = terms.ids[first[paired]].astype(np.int64), terms.ids[first[paired] + 1]
+        pairs, slots = pair_table(one << 32 | two, len(one))
         pair_columns = np.full(len(pairs), UNKNOWN, np.int32)
-        pair_columns[slots] = paired
-        return _Lookup(reader(list(numbers), self.subwords), columns, pairs, pair_columns, np.array(self.idf))
+        pair_columns[slots] = order[paired]
+        return _Lookup(read, columns, pairs, pair_columns, np.array(self.idf))
+
+
+def _tokens_of(terms: list[str], subwords: Subwords | None) -> tuple[Read, int, Tokens]:
+    """How to read texts, how many tokens that can give, and which of them each term has."""
+    if subwords is None:
+        words = Words()
+        tokens = words.learn(Texts.of(terms))
+        return words.encode, len(words), tokens
+    numbers = {name: number for number, name in enumerate(subwords.names)}
+    tokens = Tokens.of([numbers[token] for token in term.split(" ")] for term in terms)
+    return subwords.encode, len(subwords.names), tokens
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, weights, offsets of the rows

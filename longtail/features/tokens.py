@@ -43,9 +43,18 @@ class Tokens:
     offsets: np.ndarray  # (texts + 1,) int64: text i has ids[offsets[i] : offsets[i + 1]]
 
     @classmethod
+    def of(cls, rows: Iterable[list[int]]) -> Tokens:
+        """From a list of numbers a text."""
+        rows = list(rows)
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(rows), np.int32, offsets[-1]), offsets)
+
+    @classmethod
     def joined(cls, parts: Iterable[Tokens]) -> Tokens:
         """The tokens of consecutive texts as one."""
         parts = list(parts)
+        if len(parts) == 1:
+            return parts[0]
         ends = np.cumsum([0, *(len(part.ids) for part in parts)])
         offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends)]
         return cls(np.concatenate([part.ids for part in parts]), np.concatenate([*offsets, ends[-1:]]))
@@ -88,8 +97,7 @@ class Words:
 
     def __init__(self, words: Iterable[str] = ()):
         self._table: Table = empty_table()
-        for chunk in chunks(Texts.of(words)):
-            self.learn(chunk)
+        self.learn(Texts.of(words))
 
     def __len__(self) -> int:
         return int(self._table.size[0])
@@ -98,8 +106,11 @@ class Words:
         spelled = self._table.blocks[: self._table.begins[len(self)]].tobytes().decode("utf-8")
         return iter(spelled.replace("\0", " ").split())
 
-    def learn(self, chunk: Texts) -> Tokens:
-        """The words of a chunk of text; those not seen before get the next numbers."""
+    def learn(self, texts: Texts) -> Tokens:
+        """The words of texts; those not seen before get the next numbers."""
+        return Tokens.joined(self._learn_chunk(chunk) for chunk in chunks(texts))
+
+    def _learn_chunk(self, chunk: Texts) -> Tokens:
         blocks, begins, offsets = _spelled(chunk)
         return Tokens(self._learn(blocks, begins), offsets)
 
@@ -196,9 +207,7 @@ class Subwords:
 
     def _encode(self, chunk: Texts) -> Tokens:
         encodings = self._tokenizer.encode_batch_fast(list(_strings(chunk)), add_special_tokens=False)
-        rows = [encoding.ids for encoding in encodings]
-        offsets = np.cumsum([0, *map(len, rows)])
-        return Tokens(np.fromiter(chain.from_iterable(rows), np.int32, offsets[-1]), offsets)
+        return Tokens.of(encoding.ids for encoding in encodings)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -23,6 +23,8 @@ _ASCII = np.array(
     [ord(char.lower()) if char.isalnum() or char == "_" else NO_LETTER for char in map(chr, range(128))], np.uint8
 )
 
+_ZERO, _ONE, _EIGHTH, _WHOLE_BLOCKS = np.uint64(0), np.uint64(1), np.uint64(3), ~np.uint64(7)
+
 
 @njit(nogil=True, cache=True)
 def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901 - the hot loop
@@ -34,10 +36,11 @@ def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  #
     # Lower case may take three bytes where the capital took two.
     spelled = np.empty((stops - starts).sum() * 3 // 2 + 8 * most + 16, np.uint8)
     begins, offsets = np.empty(most + 1, np.int64), np.empty(len(starts) + 1, np.int64)
-    begins[0] = offsets[0] = 0
-    count, begin, end, least = 0, 0, 0, 0
+    begins[0] = offsets[0] = least = 0
+    # Places are unsigned: for signed ones every access is compiled with a test for counting from the end.
+    count = begin = end = _ZERO
     for row in range(len(starts)):
-        at, stop = starts[row], stops[row]
+        at, stop = np.uint64(starts[row]), np.uint64(stops[row])
         while at < stop:
             letters = 0
             while at < stop:
@@ -46,8 +49,8 @@ def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  #
                     if _ASCII[byte] == NO_LETTER:
                         break
                     spelled[end] = _ASCII[byte]
-                    end += 1
-                    at += 1
+                    end += _ONE
+                    at += _ONE
                 else:
                     point, size = _decode(data, at, stop)
                     if lowers[point] == NO_LETTER:
@@ -57,15 +60,16 @@ def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  #
                     at += size
                 letters += 1
             if letters > 1:
-                for pad in range(end, end + 8):
-                    spelled[pad] = 0
-                begin = (end | 7) + 1
-                count += 1
-                begins[count] = begin >> 3
+                for _ in range(8):
+                    spelled[end] = 0
+                    end += _ONE
+                begin = end & _WHOLE_BLOCKS
+                count += _ONE
+                begins[count] = begin >> _EIGHTH
             end = begin
-            at += 1
+            at += _ONE
         offsets[row + 1] = count
-    return spelled[:end].view(np.uint64), begins[: count + 1], offsets, least != SPECIAL
+    return spelled[:end].view(np.uint64), begins[: count + _ONE], offsets, least != SPECIAL
 
 
 @njit(nogil=True, cache=True)
@@ -73,12 +77,12 @@ def _decode(data, at, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, AN
     """(code point, bytes) at `at`; what starts no character is one byte of code point 0, which is no letter."""
     lead = np.int64(data[at])
     size = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
-    if size == 1 or at + size > stop:
-        return 0, 1
+    if size == 1 or at + np.uint64(size) > stop:
+        return 0, _ONE
     point = lead & (0x7F >> size)
-    for follow in range(at + 1, at + size):
-        point = point << 6 | (data[follow] & 0x3F)
-    return point, size
+    for follow in range(1, size):
+        point = point << 6 | (data[at + np.uint64(follow)] & 0x3F)
+    return point, np.uint64(size)
 
 
 @njit(nogil=True, cache=True)
@@ -86,13 +90,13 @@ def _encode(point, spelled, end):  # type: ignore[no-untyped-def]  # noqa: ANN00
     """Write a code point at `end`; the new end."""
     if point < 0x80:
         spelled[end] = point
-        return end + 1
+        return end + _ONE
     size = 2 + (point >= 0x800) + (point >= 0x10000)
     for follow in range(size - 1, 0, -1):
-        spelled[end + follow] = 0x80 | (point & 0x3F)
+        spelled[end + np.uint64(follow)] = 0x80 | (point & 0x3F)
         point >>= 6
     spelled[end] = (0xF00 >> size & 0xFF) | point
-    return end + size
+    return end + np.uint64(size)
 
 
 class Table(NamedTuple):
@@ -115,7 +119,7 @@ def with_room(table: Table, words: int, blocks: int) -> Table:
     words, blocks = size + words, int(table.begins[size]) + blocks
     slots, begins = table.slots, table.begins
     if 2 * words > len(slots):
-        slots = np.zeros(1 << (4 * words).bit_length(), np.uint64)
+        slots = np.zeros(1 << (2 * words).bit_length(), np.uint64)
         begins = _longer(begins, len(slots) // 2 + 1)
         fill_slots(slots, begins, table.blocks, size)
     return Table(slots, begins, _longer(table.blocks, blocks), table.size)
@@ -139,24 +143,24 @@ def number_words(blocks, begins, table, learn):  # type: ignore[no-untyped-def] 
     slots, known_begins, known_blocks, size = table
     ids = np.empty(len(begins) - 1, np.int32)
     for at in range(len(ids)):
-        begin, end = begins[at], begins[at + 1]
+        begin, end = np.uint64(begins[at]), np.uint64(begins[at + 1])
         code = _hash(blocks, begin, end)
         ids[at] = _find(blocks, begin, end, code, slots, known_begins, known_blocks)
         if ids[at] == UNKNOWN and learn:
             ids[at] = size[0]
             size[0] += 1
-            known_begins[size[0]] = known_begins[ids[at]] + end - begin
-            known_blocks[known_begins[ids[at]] : known_begins[size[0]]] = blocks[begin:end]
+            known_begins[size[0]] = _copy(blocks, begin, end, known_blocks, known_begins[ids[at]])
             _put(slots, code, ids[at])
     return ids
 
 
 @njit(nogil=True, cache=True)
 def _hash(blocks, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    code = np.uint64(0)
-    for at in range(begin, end):
-        code = (code ^ blocks[at]) * _MIX
+    code = _ZERO
+    while begin < end:
+        code = (code ^ blocks[begin]) * _MIX
         code ^= code >> _HALF
+        begin += _ONE
     return code
 
 
@@ -165,27 +169,39 @@ def _find(blocks, begin, end, code, slots, known_begins, known_blocks):  # type:
     place = code & np.uint64(len(slots) - 1)
     while slots[place] != 0:
         if slots[place] >> _HALF == code >> _HALF:
-            found = np.int64(slots[place] & _LOW) - 1
-            if _same(blocks, begin, end, known_blocks, known_begins[found]):
-                return found
-        place = (place + np.uint64(1)) & np.uint64(len(slots) - 1)
+            found = (slots[place] & _LOW) - _ONE
+            if _same(blocks, begin, end, known_blocks, np.uint64(known_begins[found])):
+                return np.int64(found)
+        place = (place + _ONE) & np.uint64(len(slots) - 1)
     return UNKNOWN
 
 
 @njit(nogil=True, cache=True)
 def _same(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # Only a word's last block ends in a zero: words that agree so far have the same length.
-    for at in range(begin, end):  # noqa: SIM110 - compiled as it stands
-        if blocks[at] != known_blocks[known + at - begin]:
+    while begin < end:
+        if blocks[begin] != known_blocks[known]:
             return False
+        begin += _ONE
+        known += _ONE
     return True
+
+
+@njit(nogil=True, cache=True)
+def _copy(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Write the blocks at `known`; the place after them."""
+    while begin < end:
+        known_blocks[known] = blocks[begin]
+        begin += _ONE
+        known += 1
+    return known
 
 
 @njit(nogil=True, cache=True)
 def _put(slots, code, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     place = code & np.uint64(len(slots) - 1)
     while slots[place] != 0:
-        place = (place + np.uint64(1)) & np.uint64(len(slots) - 1)
+        place = (place + _ONE) & np.uint64(len(slots) - 1)
     slots[place] = code >> _HALF << _HALF | np.uint64(word + 1)
 
 
@@ -193,4 +209,4 @@ def _put(slots, code, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, AN
 def fill_slots(slots, begins, blocks, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Put the first `size` words into empty slots."""
     for word in range(size):
-        _put(slots, _hash(blocks, begins[word], begins[word + 1]), word)
+        _put(slots, _hash(blocks, np.uint64(begins[word]), np.uint64(begins[word + 1])), word)
