@@ -90,16 +90,16 @@ def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # no
     columns, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
     ends = np.zeros(len(offsets), np.int64)
     for row in range(len(offsets) - 1):
-        begin = ends[row]
         counted = _counted(terms[offsets[row] : offsets[row + 1]])
-        squares = 0.0
+        begin, squares = ends[row], 0.0
         for at in range(len(counted)):
             column, count = counted[at] >> 32, counted[at] & 0xFFFFFFFF
             weight = (1.0 + np.log(count) if sublinear else count) * idf[column]
             columns[begin + at], weights[begin + at] = column, weight
             squares += weight * weight
         ends[row + 1] = begin + len(counted)
-        weights[begin : ends[row + 1]] /= max(np.sqrt(squares), 1e-300)
+        for at in range(begin, ends[row + 1]):
+            weights[at] /= np.sqrt(squares)
     return columns[: ends[-1]].copy(), weights[: ends[-1]].copy(), ends
 
 

@@ -27,14 +27,17 @@ _ZERO, _ONE, _EIGHTH, _WHOLE_BLOCKS = np.uint64(0), np.uint64(1), np.uint64(3), 
 
 
 @njit(nogil=True, cache=True)
-def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901 - the hot loop
+def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901 - hot loop
     """(blocks, where each word begins in them, where each text begins among the words, whether no letter was SPECIAL).
 
     The lower case of a special letter takes more than a table to find.
     """
-    most = ((stops - starts + 1) // 3).sum()
+    n_bytes = 0
+    for row in range(len(starts)):
+        n_bytes += stops[row] - starts[row]
+    most = (n_bytes + len(starts)) // 3  # words: two letters and a space each, but for the space after a text
     # Lower case may take three bytes where the capital took two.
-    spelled = np.empty((stops - starts).sum() * 3 // 2 + 8 * most + 16, np.uint8)
+    spelled = np.empty(n_bytes * 3 // 2 + 8 * most + 16, np.uint8)
     begins, offsets = np.empty(most + 1, np.int64), np.empty(len(starts) + 1, np.int64)
     begins[0] = offsets[0] = least = 0
     # Places are unsigned: for signed ones every access is compiled with a test for counting from the end.

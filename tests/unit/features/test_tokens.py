@@ -40,6 +40,10 @@ def test_words_are_those_of_scikit_learn(strings: list[str]):
     assert words.encode(Texts.of(strings)).ids.tolist() == learned.ids.tolist()
 
 
+def surrogate(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff"
+
+
 def test_every_code_point_is_lowered_and_classed_as_python_does():
     special = "İΣ"  # left to str.lower together with the texts they are in, so here they stand alone
     ordinary = [chr(code) for code in range(sys.maxunicode + 1) if chr(code) not in special]
@@ -50,6 +54,8 @@ def test_every_code_point_is_lowered_and_classed_as_python_does():
         words.learn(Texts.of([group]))
     assert list(words) == list(dict.fromkeys(word for group in groups for word in plain_words(group)))
     assert len(words) > 100_000
+    # The scanner's buffer counts on this.
+    assert all(2 * len(char.lower().encode()) <= 3 * len(char.encode()) for char in ordinary if not surrogate(char))
 
 
 def test_texts_read_alike_in_one_piece_and_scattered_over_a_larger_whole():
