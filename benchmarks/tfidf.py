@@ -26,6 +26,8 @@ from longtail.data.load import load
 from longtail.features.tfidf import Tfidf, TfidfOptions
 
 SHELF = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+ROUNDS = 3
+CLOCKS = ("seconds", "processor")
 SETTINGS = {
     "words": TfidfOptions(),
     "words and pairs": TfidfOptions(ngrams=2, min_df=2, sublinear=True),
@@ -48,25 +50,27 @@ def main(name: str = "eurlex57k") -> None:
 
 
 def compared(texts: Texts, strings: list[str], options: TfidfOptions) -> dict[str, Any]:
-    """Seconds of wall clock and of processor; raises unless the matrices are equal."""
+    """Seconds of wall clock and of processor, the best of some rounds; raises unless the matrices are equal."""
     ours(texts[:100], options, threads=1)  # compiles
-    (tfidf, rows), one = timed(lambda: ours(texts, options, threads=1))
-    (_, rows_of_two), two = timed(lambda: ours(texts, options, threads=2))
-    (vectorizer, expected), theirs = timed(lambda: scikit_learn(strings, options))
-    assert tfidf.vocabulary == list(vectorizer.get_feature_names_out())
-    assert_equal(rows, expected)
-    assert_equal(rows_of_two, expected)
-    return {
-        "terms": len(tfidf.vocabulary),
-        "ours, 1 thread": one,
-        "ours, 2 threads": two,
-        "scikit-learn": theirs,
-        "times faster": {
-            "1 thread": round(theirs["seconds"] / one["seconds"], 1),
-            "2 threads": round(theirs["seconds"] / two["seconds"], 1),
-            "1 thread, processor time": round(theirs["processor"] / one["processor"], 1),
-        },
-    }
+    rounds = []
+    for _ in range(ROUNDS):
+        (tfidf, rows), one = timed(lambda: ours(texts, options, threads=1))
+        (_, rows_of_two), two = timed(lambda: ours(texts, options, threads=2))
+        (vectorizer, expected), theirs = timed(lambda: scikit_learn(strings, options))
+        assert tfidf.vocabulary == list(vectorizer.get_feature_names_out())
+        assert_equal(rows, expected)
+        assert_equal(rows_of_two, expected)
+        rounds.append({"ours, 1 thread": one, "ours, 2 threads": two, "scikit-learn": theirs})
+    best = {who: {clock: min(r[who][clock] for r in rounds) for clock in CLOCKS} for who in rounds[0]}
+    return {"terms": len(tfidf.vocabulary)} | best | {"times faster": {
+        "1 thread": ratio(best, "ours, 1 thread", "seconds"),
+        "2 threads": ratio(best, "ours, 2 threads", "seconds"),
+        "1 thread, processor time": ratio(best, "ours, 1 thread", "processor"),
+    }}  # fmt: skip
+
+
+def ratio(best: dict[str, dict[str, float]], who: str, clock: str) -> float:
+    return round(best["scikit-learn"][clock] / best[who][clock], 1)
 
 
 def ours(texts: Texts, options: TfidfOptions, threads: int) -> tuple[Tfidf, sp.csr_array]:
@@ -119,7 +123,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     clock, processor = time.perf_counter(), time.process_time()
     result = work()
     seconds, processor = time.perf_counter() - clock, time.process_time() - processor
-    return result, {"seconds": round(seconds, 2), "processor": round(processor, 2)}
+    return result, dict(zip(CLOCKS, (round(seconds, 2), round(processor, 2))))
 
 
 if __name__ == "__main__":

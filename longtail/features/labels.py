@@ -27,6 +27,7 @@ def label_text_bags(tfidf: Tfidf, label_set: LabelSet) -> sp.csr_array:
 
 
 def label_features(centroids: sp.csr_array, bags: sp.csr_array) -> sp.csr_array:
-    """What to cluster labels by: their centroids, and their texts where they have no documents."""
-    unseen = np.diff(centroids.indptr) == 0
-    return sp.csr_array(centroids + sp.diags_array(unseen.astype(np.float32)) @ bags)
+    """What to cluster labels by: their centroids, and where these are empty their texts."""
+    empty = np.flatnonzero(np.diff(centroids.indptr) == 0)
+    chosen = sp.csr_array((np.ones(len(empty), np.float32), (empty, empty)), shape=(bags.shape[0], bags.shape[0]))
+    return sp.csr_array(centroids + chosen @ bags)

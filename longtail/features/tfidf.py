@@ -18,6 +18,8 @@ from longtail.kernels.bags import DOCUMENTS, find_columns, weigh
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
 
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, weights, offsets of the rows in both
+
 
 @dataclass(frozen=True)
 class TfidfOptions:
@@ -76,15 +78,9 @@ class Tfidf:
 
     def transform(self, texts: Texts, threads: int | None = None) -> sp.csr_array:
         """(texts, terms) float32, every row of length 1 or empty, its columns in order."""
-        pieces = chunks(texts)
-        parts = in_threads(lambda a, b: [self._rows(piece) for piece in pieces[a:b]], len(pieces), threads)
-        return _matrix(_joined([rows for part in parts for rows in part]), len(self.vocabulary))
-
-    def _rows(self, chunk: Texts) -> Rows:
-        lookup = self._lookup
-        tokens = lookup.read(chunk)
-        found = find_columns(tokens.ids, tokens.offsets, lookup.columns, lookup.pairs, lookup.pair_columns)
-        return weigh(*found, lookup.idf, self.sublinear)
+        pieces, rows = chunks(texts), self._lookup.rows
+        parts = in_threads(lambda start, stop: [rows(piece) for piece in pieces[start:stop]], len(pieces), threads)
+        return _matrix(_joined([piece for part in parts for piece in part]), len(self.vocabulary))
 
     @cached_property
     def _lookup(self) -> _Lookup:
@@ -99,7 +95,23 @@ class Tfidf:
         pairs, slots = pair_table(one << 32 | two, len(one))
         pair_columns = np.full(len(pairs), UNKNOWN, np.int32)
         pair_columns[slots] = order[paired]
-        return _Lookup(read, columns, pairs, pair_columns, np.array(self.idf))
+        return _Lookup(read, columns, pairs, pair_columns, np.array(self.idf), self.sublinear)
+
+
+class _Lookup(NamedTuple):
+    """A vocabulary made ready for reading: from token numbers to columns."""
+
+    read: Read
+    columns: np.ndarray  # (tokens,) int32: the column of a token, or UNKNOWN
+    pairs: np.ndarray  # (slots,) int64: first << 32 | second, or FREE
+    pair_columns: np.ndarray  # (slots,) int32
+    idf: np.ndarray  # (terms,) float32, in memory
+    sublinear: bool
+
+    def rows(self, chunk: Texts) -> Rows:
+        tokens = self.read(chunk)
+        found = find_columns(tokens.ids, tokens.offsets, self.columns, self.pairs, self.pair_columns)
+        return weigh(*found, self.idf, self.sublinear)
 
 
 def _tokens_of(terms: list[str], subwords: Subwords | None) -> tuple[Read, int, Tokens]:
@@ -111,19 +123,6 @@ def _tokens_of(terms: list[str], subwords: Subwords | None) -> tuple[Read, int, 
     numbers = {name: number for number, name in enumerate(subwords.names)}
     tokens = Tokens.of([numbers[token] for token in term.split(" ")] for term in terms)
     return subwords.encode, len(subwords.names), tokens
-
-
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, weights, offsets of the rows
-
-
-class _Lookup(NamedTuple):
-    """From token numbers to columns."""
-
-    read: Read
-    columns: np.ndarray  # (tokens,) int32: the column of a token, or UNKNOWN
-    pairs: np.ndarray  # (slots,) int64: first << 32 | second, or FREE
-    pair_columns: np.ndarray  # (slots,) int32
-    idf: np.ndarray  # (terms,) float32, in memory
 
 
 def _joined(parts: list[Rows]) -> Rows:

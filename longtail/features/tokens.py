@@ -142,7 +142,7 @@ def _lowers() -> np.ndarray:
     characters = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     for run in re.finditer(r"\w+", characters):
         lowers[run.start() : run.end()] = np.arange(run.start(), run.end())
-        for char in run.group() if run.group() != run.group().lower() else "":
+        for char in (char for char in run.group() if char != char.lower()):
             # İ becomes two characters, and what Σ becomes depends on its neighbours.
             simple = len(char.lower()) == 1 and ("a" + char).lower() == "a" + char.lower()
             lowers[ord(char)] = ord(char.lower()) if simple else SPECIAL
@@ -171,7 +171,7 @@ class Subwords:
     @classmethod
     def train(cls, texts: Texts, vocabulary_size: int, kind: Kind = "wordpiece") -> Subwords:
         """Learn lower-case subwords from texts; the same ones every time."""
-        tokenizer, trainer = (_wordpiece if kind == "wordpiece" else _bpe)(texts, vocabulary_size)
+        tokenizer, trainer = _KINDS[kind](texts, vocabulary_size)
         tokenizer.train_from_iterator(_strings(texts), trainer, len(texts))
         content = json.loads(tokenizer.to_str())
         content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] in SPECIAL_TOKENS]
@@ -255,6 +255,9 @@ def _bpe(texts: Texts, size: int) -> tuple[Tokenizer, Any]:
     return tokenizer, trainer
 
 
+_KINDS = {"wordpiece": _wordpiece, "bpe": _bpe}
+
+
 def _alphabet(texts: Texts, normalize: Callable[[str], str], at_most: int) -> list[str]:
     """The most frequent characters of the texts when normalised, in code order."""
     raw = np.zeros(sys.maxunicode + 1, np.int64)
@@ -263,8 +266,8 @@ def _alphabet(texts: Texts, normalize: Callable[[str], str], at_most: int) -> li
         raw += np.bincount(points, minlength=len(raw))
     counts: Counter[str] = Counter()
     for point in np.flatnonzero(raw).tolist():
-        for letter in normalize(chr(point)).split():
-            counts.update({char: int(raw[point]) for char in letter})
+        for letter in "".join(normalize(chr(point)).split()):
+            counts[letter] += int(raw[point])
     return sorted(sorted(counts, key=lambda char: (-counts[char], char))[:at_most])
 
 
