@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -88,19 +89,19 @@ def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: in
 
 
 def tree_over(clusters: Clusters, branching: int) -> Tree:
-    """The tree whose last clusters are these, `branching` neighbours at most under one parent.
+    """The tree whose last clusters are these; no cluster is divided in more than `branching` smaller ones.
 
-    Clusters come from halving, so with a power of two the neighbours are the parts of one larger cluster.
+    Clusters come from halving, so every level leaves out some of the halvings, each about as many.
 
-    >>> tree = tree_over(Clusters(np.arange(6), np.array([0, 2, 4, 5, 6])), branching=2)
+    >>> tree = tree_over(Clusters(np.arange(9), np.array([0, 2, 3, 4, 5, 6, 7, 8, 9])), branching=4)
     >>> [starts.tolist() for starts in tree.starts]
-    [[0, 2], [0, 2, 4], [0, 2, 4, 5, 6]]
+    [[0, 4], [0, 2, 4, 6, 8], [0, 2, 3, 4, 5, 6, 7, 8, 9]]
     """
-    starts = [clusters.starts]
-    while len(starts[0]) > 2:  # more than the root
-        n_nodes = len(starts[0]) - 1
-        starts.insert(0, np.append(np.arange(0, n_nodes, branching), n_nodes))
-    return Tree(starts, clusters.labels)
+    halvings = (len(clusters) - 1).bit_length()
+    n_levels = math.ceil(halvings / max(1, branching.bit_length() - 1))
+    widths = [2 ** math.ceil(halvings * level / n_levels) for level in range(1, n_levels + 1)]
+    starts = [np.arange(0, below + 1, below // above) for above, below in pairwise([1, *widths])]
+    return Tree([*starts, clusters.starts], clusters.labels)
 
 
 class Points:

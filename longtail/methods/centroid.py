@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.config import setting
-from longtail.corpus import PAD, Corpus, Documents, Texts
-from longtail.features.bags import Bags, features_expected, of_unit_length
+from longtail.corpus import PAD, Corpus, Documents, LabelSet
+from longtail.features.bags import Bags, features_expected
+from longtail.features.labels import label_centroids, label_features, label_text_bags
 from longtail.features.tfidf import TfidfOptions
 from longtail.kernels.csr import rows_of
 from longtail.kernels.nearest import nearest
@@ -70,8 +71,8 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:
     """Words, features, centroids."""
     bags = run.stage("words", learn_words, corpus.documents, config.words)
     features = run.stage("features", weigh_words, bags, corpus.documents)
-    names = corpus.label_set.words() if config.label_text and bags.tfidf else None
-    centroids = run.stage("centroids", centroids_of, features, corpus.labels, bags, names)
+    label_set = corpus.label_set if config.label_text else None
+    centroids = run.stage("centroids", centroids_of, features, corpus.labels, bags, label_set)
     counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
     return Centroid(bags, centroids, (counts / len(corpus)).astype(np.float32))
 
@@ -86,17 +87,12 @@ def weigh_words(bags: Bags, documents: Documents) -> sp.csr_array:
     return bags.rows(documents)
 
 
-def centroids_of(features: sp.csr_array, labels: sp.csr_array, bags: Bags, label_texts: Texts | None) -> Centroids:
+def centroids_of(features: sp.csr_array, labels: sp.csr_array, bags: Bags, label_set: LabelSet | None) -> Centroids:
     """Every label's documents added up; where it has none, the words of the label itself."""
-    sums = sp.csr_array(labels.T @ features)
-    if label_texts is not None:
-        unused = np.flatnonzero(np.bincount(labels.indices, minlength=labels.shape[1]) == 0)
-        words = bags.rows(Documents(label_texts[unused]))
-        place = sp.csr_array(
-            (np.ones(len(unused)), (unused, np.arange(len(unused)))), shape=(labels.shape[1], len(unused))
-        )
-        sums = sums + place @ words
-    return Centroids(*rows_of(of_unit_length(sums).T.tocsr()))
+    centroids = label_centroids(features, labels)
+    if label_set is not None and bags.tfidf is not None:
+        centroids = label_features(centroids, label_text_bags(bags.tfidf, label_set))
+    return Centroids(*rows_of(centroids.T.tocsr()))
 
 
 def need(corpus: Corpus, config: Config) -> Need:

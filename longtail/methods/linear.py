@@ -25,7 +25,8 @@ from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.ensemble import average
 from longtail.errors import CorpusError
-from longtail.features.bags import Bags, features_expected, of_unit_length
+from longtail.features.bags import Bags, features_expected
+from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
 from longtail.kernels.csr import Rows, rows_of
@@ -42,10 +43,15 @@ class Config:
     words: TfidfOptions = setting(TfidfOptions(min_df=2, sublinear=True), "how texts become features")
     trees: int = setting(1, "trees of different clusterings, whose beliefs are averaged", "Parabel uses 3")
     labels_per_cluster: int = setting(100, "labels a last cluster holds at most", "Parabel, PECOS")
-    branching: int = setting(16, "clusters under one larger cluster", "PECOS")
-    beam: int = setting(10, "clusters of a level that are opened", "Parabel, PECOS")
-    negatives: Literal["labels", "beam"] = setting(
-        "labels", "train a cluster's children on documents with labels under it, or also on those whose beam reaches it"
+    branching: int = setting(256, "smaller clusters in one larger cluster at most", "validation; Bonsai 100, PECOS 16")
+    beam: int = setting(20, "clusters of a level that are opened", "PECOS")
+    negatives: int = setting(
+        10,
+        "most believed clusters whose labels a training document counts against; 0: those of its labels",
+        "validation",
+    )
+    path_weight: float = setting(
+        0.4, "how much the clusters' beliefs count in a label's score; 0: they only find it, 1: PECOS", "validation"
     )
     belief: Literal["l3-hinge", "l2-hinge", "l1-hinge", "sigmoid"] = setting(
         "l3-hinge", "how a margin z becomes a belief: exp(-max(0, 1 - z)^p) or 1 / (1 + exp(-z))", "PECOS"
@@ -77,12 +83,13 @@ class Descent:
     tree: Tree
     levels: list[Level]
 
-    def rank(self, features: sp.csr_array, k: int, beam: int, power: float) -> Ranking:
+    def rank(self, features: sp.csr_array, k: int, beam: int, power: float, path_weight: float) -> Ranking:
         """The best k labels in the clusters that each document's beam reaches."""
         *upper, last = self.levels
         rows = rows_of(features)
-        clusters = reach(self.tree, upper, rows, beam, power)
-        return Ranking(*open_level(self.tree.starts[-1], last, self.tree.labels, rows, clusters, k, power))
+        clusters, beliefs = reach(self.tree, upper, rows, beam, power)
+        path = clusters, beliefs**path_weight
+        return Ranking(*open_level(self.tree.starts[-1], last, self.tree.labels, rows, path, k, power))
 
 
 @dataclass(frozen=True)
@@ -93,13 +100,14 @@ class Linear:
     descents: list[Descent]
     beam: int
     power: float
+    path_weight: float
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
-        features = self.bags.rows(documents)
+        features, walk = self.bags.rows(documents), (self.beam, self.power, self.path_weight)
         if len(self.descents) == 1:
-            return self.descents[0].rank(features, k, self.beam, self.power)
-        return average([d.rank(features, max(k, POOL), self.beam, self.power) for d in self.descents], k=k)
+            return self.descents[0].rank(features, k, *walk)
+        return average([descent.rank(features, max(k, POOL), *walk) for descent in self.descents], k=k)
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
@@ -107,7 +115,7 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
     bags = run.stage("words", learn_words, corpus.documents, config.words)
     features = run.stage("features", weigh_words, bags, corpus.documents)
     descents = [grow(features, corpus.labels, config, run, number) for number in range(1, config.trees + 1)]
-    return Linear(bags, descents, config.beam, POWERS[config.belief])
+    return Linear(bags, descents, config.beam, POWERS[config.belief], config.path_weight)
 
 
 def grow(features: sp.csr_array, labels: sp.csr_array, config: Config, run: Run, number: int) -> Descent:
@@ -139,7 +147,7 @@ def cluster_labels(features: sp.csr_array, labels: sp.csr_array, size: int, bran
     used = np.unique(labels.indices)
     if len(used) == 0:
         raise CorpusError("no document carries a label; there is nothing to learn")
-    centroids = of_unit_length(labels[:, used].T.tocsr() @ features)
+    centroids = label_centroids(features, labels[:, used])
     clusters = balanced_clusters(centroids, size, seed)
     return tree_over(Clusters(used[clusters.labels].astype(np.int32), clusters.starts), branching)
 
@@ -148,8 +156,8 @@ def train_level(tree: Tree, above: list[Level], features: sp.csr_array, labels: 
     """Classifiers of the nodes on the level after those `above`, each trained on documents that reach its parent."""
     at = len(above) + 1
     shortlist = nodes_of(tree, at - 1, labels)
-    if config.negatives == "beam":
-        shortlist = shortlist + nodes_reached(tree, above, features, config.beam, POWERS[config.belief])
+    if config.negatives:
+        shortlist = shortlist + nodes_reached(tree, above, features, config)
     trained = sparse_linear.train(
         features,
         nodes_of(tree, at, labels),
@@ -173,9 +181,10 @@ def nodes_of(tree: Tree, level: int, labels: sp.csr_array) -> sp.csr_array:
     return matrix
 
 
-def nodes_reached(tree: Tree, levels: list[Level], features: sp.csr_array, beam: int, power: float) -> sp.csr_array:
-    """The nodes below `levels` that the beam of each document reaches, (documents, nodes)."""
-    nodes, _ = reach(tree, levels, rows_of(features), beam, power)
+def nodes_reached(tree: Tree, levels: list[Level], features: sp.csr_array, config: Config) -> sp.csr_array:
+    """The nodes below `levels` that a document is most likely to be led to, rightly or not, (documents, nodes)."""
+    nodes, _ = reach(tree, levels, rows_of(features), config.beam, POWERS[config.belief])
+    nodes = nodes[:, : config.negatives]
     reached = nodes != PAD
     starts = np.append(0, np.cumsum(reached.sum(axis=1)))
     shape = features.shape[0], tree.width(len(levels))

@@ -63,7 +63,8 @@ def train(
     def solve(members: np.ndarray) -> Block:
         return train_block(rows, positives, shortlists, members, column[members], n_features, problem, float(threshold))
 
-    blocks = _blocks(np.arange(n_labels) // APART if lists is None else column)
+    groups = column // APART if lists is None else column
+    blocks = _blocks(groups, np.diff(positives[0]))
     return _joined(each_in_threads(solve, blocks), np.concatenate(blocks), n_features)
 
 
@@ -72,9 +73,12 @@ def _by_column(matrix: sp.csr_array) -> Rows:
     return rows_of(matrix.T.tocsr())
 
 
-def _blocks(groups: np.ndarray) -> list[np.ndarray]:
-    """Labels to be solved side by side: of one group, and no more than TOGETHER."""
-    order = np.argsort(groups, kind="stable").astype(np.int32)
+def _blocks(groups: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+    """Labels to be solved side by side: of one group, no more than TOGETHER, and about equally frequent.
+
+    Frequent labels need more passes, and a block takes as many as the slowest of its labels.
+    """
+    order = np.lexsort((counts, groups)).astype(np.int32)
     runs = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
     return [block for run in runs for block in np.array_split(run, math.ceil(len(run) / TOGETHER))]
 
