@@ -14,11 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
-from longtail.kernels.csr import rows_of
+from longtail.kernels.csr import Rows
 
 
 @dataclass(frozen=True)
@@ -30,14 +29,14 @@ class BagEncoder:
     offset: np.ndarray  # (dim,) float32
     identity: np.ndarray  # (dim,) float32: σ(α)
 
-    def sums(self, bags: sp.csr_array) -> np.ndarray:
+    def sums(self, bags: Rows) -> np.ndarray:
         """E r of every bag, before the block."""
-        return bag_sums(rows_of(bags), self.vectors)
+        return bag_sums(bags, self.vectors)
 
-    def labels(self, bags: sp.csr_array) -> np.ndarray:
+    def labels(self, bags: Rows) -> np.ndarray:
         """ẑ¹ = ℰ_L(z) of label texts, (texts, dim) float32."""
         return through_block(self.sums(bags), self.residual, self.offset, self.identity)
 
-    def documents(self, bags: sp.csr_array) -> np.ndarray:
+    def documents(self, bags: Rows) -> np.ndarray:
         """x̂ = ReLU(ℰ_D(x)) of documents, (documents, dim) float32."""
         return np.maximum(self.labels(bags), 0)

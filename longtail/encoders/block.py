@@ -37,7 +37,12 @@ class _CompiledBag(torch.autograd.Function):
         touched, gradients = bag_gradients(bags, gradient.contiguous().numpy())
         places = torch.from_numpy(touched.astype(np.int64))[None]
         values = torch.from_numpy(gradients)
-        return torch.sparse_coo_tensor(places, values, ctx.shape, is_coalesced=True, check_invariants=False), None, None, None
+        return (
+            torch.sparse_coo_tensor(places, values, ctx.shape, is_coalesced=True, check_invariants=False),
+            None,
+            None,
+            None,
+        )
 
 
 class Gates(nn.Module):
@@ -74,6 +79,6 @@ def settled(vectors: Tensor, block: Block) -> BagEncoder:
     block.eval()
     with torch.no_grad():
         gate = block.gates.beta.sigmoid()
-        residual, offset = gate[:, None] * block.residual.weight, gate * block.residual.bias
+        residual, offset = gate[:, None] * block.residual.weight, gate * block.residual.bias  # type: ignore[operator]
         parts = vectors, residual, offset, block.gates.alpha.sigmoid()
         return BagEncoder(*(np.array(part.detach().numpy(), np.float32) for part in parts))

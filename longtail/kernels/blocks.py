@@ -12,9 +12,7 @@ from longtail.kernels.threads import in_threads
 def through_block(sums: np.ndarray, residual: np.ndarray, offset: np.ndarray, identity: np.ndarray) -> np.ndarray:
     """identity ⊙ sum + residual · ReLU(sum) + offset, (texts, dim) float32."""
     vectors = np.empty_like(sums)
-    in_threads(
-        lambda start, stop: _through_block(sums, residual, offset, identity, start, stop, vectors), len(sums)
-    )
+    in_threads(lambda start, stop: _through_block(sums, residual, offset, identity, start, stop, vectors), len(sums))
     return vectors
 
 

@@ -22,9 +22,7 @@ TILE = 16  # documents that meet a row while it is in the cache
 def shortlist_logits(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray) -> np.ndarray:
     """⟨document, row⟩ for each document's own rows, (documents, width) float32; 0 at PAD."""
     logits = np.zeros(shortlist.shape, np.float32)
-    in_threads(
-        lambda start, stop: _shortlist_logits(documents, rows, shortlist, start, stop, logits), len(shortlist)
-    )
+    in_threads(lambda start, stop: _shortlist_logits(documents, rows, shortlist, start, stop, logits), len(shortlist))
     return logits
 
 
@@ -109,7 +107,17 @@ def _likeliest(documents, rows, biases, start, stop, best_rows, best_beliefs):  
 
 @njit(nogil=True, cache=True)
 def _rank_members(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    documents, rows, biases, starts, labels, clusters, beliefs, start, stop, best_labels, best_scores  # noqa: ANN001
+    documents,
+    rows,
+    biases,
+    starts,
+    labels,
+    clusters,
+    beliefs,
+    start,
+    stop,
+    best_labels,
+    best_scores,  # noqa: ANN001
 ):
     widest = 0
     for cluster in range(len(starts) - 1):

@@ -32,9 +32,10 @@ from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.bag import BagEncoder
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import features_expected
+from longtail.features.bags import features_expected, of_unit_length
 from longtail.features.labels import label_centroids, label_features
 from longtail.features.tfidf import Tfidf, TfidfOptions
+from longtail.features.tokens import Subwords
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import recall_at
@@ -60,20 +61,22 @@ class Config:
     """Defaults were chosen on validation; configs/decaf/paper.toml has the paper's."""
 
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
+    subwords: int = setting(8000, "WordPieces to learn from the corpus and read beside the words; 0: words alone")
     vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
     dim: int = setting(256, "length of token, document and label vectors", "released configs: 300 or 512")
     labels_per_cluster: int = setting(4, "labels in a cluster at most: the fan-out", "131,000 / 2^15")
     recall: float = setting(0.95, "share of training labels that the clusters opened must hold", "0.85, section 4")
-    beam: int = setting(200, "most clusters that are opened to reach it", "released configs: 100 to 200")
     negatives: int = setting(
-        10, "negatives each document brings to its batch, where all meet them; 0: each meets its own whole shortlist", "0"
+        10,
+        "negatives each document brings to its batch, where all meet them; 0: each meets its own whole shortlist",
+        "0",
     )
     classifier: Literal["both", "text", "refinement"] = setting("both", "parts of a label's row", "Table 6: z1, z2")
     refinement: Literal["text", "random"] = setting("text", "where refinement vectors start", "Table 6: no-init")
     lite: bool = setting(False, "token vectors stay as module I left them", "Table 6: DECAF-lite")
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
-    surrogate: Learning = setting(Learning(epochs=4), "module I")
-    shortlister: Learning = setting(Learning(epochs=4), "module II")
+    surrogate: Learning = setting(Learning(epochs=3), "module I")
+    shortlister: Learning = setting(Learning(epochs=3), "module II")
     ranker: Learning = setting(Learning(epochs=8), "module IV")
     seed: int = setting(0, "draws clusters, first weights, order and dropout")
 
@@ -83,6 +86,26 @@ class Config:
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Texts to bags of weighed tokens: words, and pieces of words that rare ones share with others."""
+
+    words: Tfidf
+    pieces: Tfidf | None
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The token of each column."""
+        return self.words.vocabulary + (self.pieces.vocabulary if self.pieces else [])
+
+    def bags(self, texts: Texts) -> sp.csr_array:
+        """(texts, tokens) float32, every row of length 1 or empty."""
+        words = self.words.transform(texts)
+        if self.pieces is None:
+            return words
+        return of_unit_length(sp.csr_array(sp.hstack([words, self.pieces.transform(texts)], format="csr")))
 
 
 @dataclass(frozen=True)
@@ -106,7 +129,7 @@ class Instance:
     def rank(self, bags: sp.csr_array, k: int) -> Ranking:
         """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩)."""
         opened = open_clusters(self.shortlister, bags, self.beam)
-        x, runs = self.ranker.encoder.documents(bags), (self.clusters.starts, self.clusters.labels)
+        x, runs = self.ranker.encoder.documents(rows_of(bags)), (self.clusters.starts, self.clusters.labels)
         return Ranking(*rank_members(x, self.ranker.rows, self.ranker.biases, *runs, *opened, k))
 
 
@@ -114,14 +137,14 @@ class Instance:
 class Decaf:
     """Instances over the same words; a label's score is its mean score."""
 
-    words: Tfidf
+    reader: Reader
     instances: list[Instance]
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
         if documents.texts is None:
             raise CorpusError("this model reads text, and these documents have only features; give their texts")
-        bags = self.words.transform(documents.texts)
+        bags = self.reader.bags(documents.texts)
         if len(self.instances) == 1:
             return self.instances[0].rank(bags, k)
         return average([instance.rank(bags, max(k, POOL)) for instance in self.instances], k=k)
@@ -132,7 +155,7 @@ POOL = 100  # every instance is asked for so many labels: one just below its k m
 
 def open_clusters(shortlister: Scorer, bags: sp.csr_array, beam: int) -> tuple[np.ndarray, np.ndarray]:
     """S(x̂): the clusters each document believes in most and how much, (documents, beam) each."""
-    return likeliest(shortlister.encoder.documents(bags), shortlister.rows, shortlister.biases, beam)
+    return likeliest(shortlister.encoder.documents(rows_of(bags)), shortlister.rows, shortlister.biases, beam)
 
 
 # -- the four modules --------------------------------------------------------------------------------------------------
@@ -144,14 +167,14 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Decaf:
 
     if corpus.labels.nnz == 0:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
-    words = run.stage("words", learn_words, corpus.texts, corpus.label_set, config.words)
-    documents = run.stage("documents", weigh, words, corpus.texts)
-    label_texts = run.stage("label-texts", weigh, words, corpus.label_set.words())
-    start = run.stage("vectors", first_vectors, words.vocabulary, config.vectors, config.dim, config.seed)
+    reader = run.stage("words", learn_words, corpus.texts, corpus.label_set, config.words, config.subwords)
+    documents = run.stage("documents", reader.bags, corpus.texts)
+    label_texts = run.stage("label-texts", reader.bags, corpus.label_set.words())
+    start = run.stage("vectors", first_vectors, reader.vocabulary, config.vectors, config.dim, config.seed)
     data = Data(documents, corpus.labels, label_texts)
     clusters = run.stage("clusters", cluster_by_words, data, config.labels_per_cluster, config.seed)
     vectors = learn_surrogate(data, clusters, start, config, run)
-    return Decaf(words, [grow(data, vectors, config, run, number) for number in range(config.instances)])
+    return Decaf(reader, [grow(data, vectors, config, run, number) for number in range(config.instances)])
 
 
 def grow(data: Data, vectors: np.ndarray, config: Config, run: Run, number: int) -> Instance:
@@ -161,7 +184,7 @@ def grow(data: Data, vectors: np.ndarray, config: Config, run: Run, number: int)
     seed = config.seed + number
     clusters = run.stage(f"clusters-{number}", cluster_by_vectors, data, vectors, config.labels_per_cluster, seed)
     shortlister = learn_shortlister(data, clusters, vectors, config, run, number)
-    opened = run.stage(f"shortlists-{number}", shortlists, data, clusters, shortlister, config.recall, config.beam)
+    opened = run.stage(f"shortlists-{number}", shortlists, data, clusters, shortlister, config.recall)
     ranker = learn_ranker(data, clusters, opened, shortlister.encoder.vectors, config, run, number)
     return Instance(clusters, shortlister, ranker, opened.shape[1])
 
@@ -178,14 +201,11 @@ class Data:
     label_texts: sp.csr_array  # z: (labels, tokens)
 
 
-def learn_words(texts: Texts, label_set: LabelSet, options: TfidfOptions) -> Tfidf:
+def learn_words(texts: Texts, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
     """The tokens of documents and label texts, which share their vectors."""
-    return Tfidf.fit(Texts.of(chain(texts, label_set.words())), options)
-
-
-def weigh(words: Tfidf, texts: Texts) -> sp.csr_array:
-    """Texts as bags of weighed tokens."""
-    return words.transform(texts)
+    together = Texts.of(chain(texts, label_set.words()))
+    pieces = Tfidf.fit(together, options, Subwords.train(together, subwords)) if subwords else None
+    return Reader(Tfidf.fit(together, options), pieces)
 
 
 def cluster_by_words(data: Data, labels_per_cluster: int, seed: int) -> Clusters:
@@ -202,16 +222,17 @@ def cluster_by_vectors(data: Data, vectors: np.ndarray, labels_per_cluster: int,
     return balanced_clusters(points, labels_per_cluster, seed)
 
 
-def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: float, beam: int) -> np.ndarray:
+def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: float) -> np.ndarray:
     """The clusters opened for every training document: as few as hold the share `recall` of its labels."""
     sample = slice(0, min(len(data.documents.indptr) - 1, RECALL_SAMPLE))
-    most = min(beam, len(clusters))
+    most = min(MOST_CLUSTERS, len(clusters))
     opened, _ = open_clusters(shortlister, data.documents[sample], most)
     held = recall_at(opened, data.labels[sample], clusters)
     enough = int(np.searchsorted(held, recall)) + 1
     return open_clusters(shortlister, data.documents, min(enough, most))[0]
 
 
+MOST_CLUSTERS = 200  # opened for a document at most, however much recall is asked for (released configs: 100 to 200)
 RECALL_SAMPLE = 20_000  # documents that tell a recall to a third of a percent
 
 
@@ -225,4 +246,6 @@ def need(corpus: Corpus, config: Config) -> Need:
     rows = tokens + corpus.n_labels + corpus.n_labels // max(config.labels_per_cluster, 1)
     parameters = config.dim * (rows + 4 * config.dim)
     # A table that learns has two moments and, at times, a checkpoint beside it; an instance keeps two token tables.
-    return Need(parameters, memory=16 * parameters + 24 * entries, disk=16 * parameters * config.instances + 24 * entries)
+    return Need(
+        parameters, memory=16 * parameters + 24 * entries, disk=16 * parameters * config.instances + 24 * entries
+    )

@@ -1,10 +1,10 @@
 """The half of DECAF that learns: one network, trained three times through the training loop.
 
-    module   documents meet        rows                                start
-    I        clusters              ℰ_L(u_m)                            blocks: identity
-    II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       E of module I, û² = E u, blocks anew
-             again
-    IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       E of module II, ẑ² = E z, blocks anew (III)
+module   documents meet        rows                                start
+I        clusters              ℰ_L(u_m)                            blocks: identity
+II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       E of module I, û² = E u, blocks anew
+         again
+IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       E of module II, ẑ² = E z, blocks anew (III)
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.label_rows import rank_members
 from longtail.losses import masked_bce_per_document
 from longtail.methods.decaf import Config, Data, Learning, Scorer
 from longtail.rankers.label_text import LabelText, shortlist_logits
@@ -56,9 +57,11 @@ def learn_ranker(
     data: Data, clusters: Clusters, opened: np.ndarray, vectors: np.ndarray, config: Config, run: Run, number: int
 ) -> Scorer:
     """Modules III and IV: classifiers of labels, learned on what the shortlister proposes."""
-    texts = rows_of(data.label_texts[clusters.labels])
-    labels = in_cluster_order(data.labels, clusters)
-    meetings = Meetings(rows_of(data.documents), labels, texts, clusters.starts, opened, config.negatives)
+    texts, labels = rows_of(data.label_texts[clusters.labels]), in_cluster_order(data.labels, clusters)
+    pool = (
+        first_pool(clusters.starts, opened, np.random.default_rng(config.seed + number)) if config.negatives else None
+    )
+    meetings = Meetings(rows_of(data.documents), labels, texts, config.negatives, clusters.starts, opened, pool)
     network = started(vectors, meetings, config, config.ranker)
     trained(network, f"ranker-{number}", meetings, config.ranker, config.seed + number, run)
     return network.scorer(meetings.texts)
@@ -67,7 +70,7 @@ def learn_ranker(
 def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
     """Documents that meet clusters: those of their own labels, and any others."""
     texts = rows_of(cluster_texts(data.label_texts, clusters))
-    return Meetings(rows_of(data.documents), cluster_targets(data.labels, clusters), texts, None, None, config.negatives)
+    return Meetings(rows_of(data.documents), cluster_targets(data.labels, clusters), texts, config.negatives)
 
 
 # -- the network ---------------------------------------------------------------------------------------------------
@@ -76,10 +79,19 @@ def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings
 class Network(nn.Module):
     """Token vectors, a block that reads documents, and rows that read label texts."""
 
-    def __init__(self, vectors: Tensor, labels: LabelText, dropout: float, frozen: bool):
+    def __init__(self, vectors: Tensor, labels: LabelText, dropout: float, frozen: bool, meetings: Meetings):
         super().__init__()
         self.vectors = nn.Parameter(vectors, requires_grad=not frozen)
         self.read, self.dropout, self.labels = Block(vectors.shape[1], dropout), nn.Dropout(dropout), labels
+        self.meetings = meetings
+        # The same memory as the meetings' pool, so that a checkpoint carries it and a resume restores it.
+        self.register_buffer("pool", None if meetings.pool is None else torch.from_numpy(meetings.pool))
+
+    def start_epoch(self, epoch: int) -> None:
+        """Before every epoch but the first: what each document finds hardest now becomes its negatives."""
+        if self.pool is not None and epoch > 0:
+            self.meetings.sharpen(self.scorer(self.meetings.texts))
+            self.train()
 
     def loss(self, batch: Meeting) -> Tensor:
         """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
@@ -114,14 +126,26 @@ class Network(nn.Module):
 CHUNK = 16_384  # labels whose rows are computed at once
 
 
-def started(vectors: np.ndarray, meetings: Meetings, config: Config, learning: Learning, refined: bool = True) -> Network:
+def started(
+    vectors: np.ndarray, meetings: Meetings, config: Config, learning: Learning, refined: bool = True
+) -> Network:
     """A network before its first step; `refined` networks have refinement vectors, as the config wants them."""
     parts = config.classifier if refined else "text"
+    vectors = at_first_length(vectors)
     with seeded(config.seed):
         refinement = None if parts == "text" else _refinement(vectors, meetings.texts, config.refinement)
-        rows = LabelText(len(meetings.texts[0]) - 1, config.dim, learning.dropout, START_BIAS, refinement, parts != "refinement")
-        frozen = config.lite and refined
-        return Network(torch.from_numpy(np.array(vectors)), rows, learning.dropout, frozen)
+        n_labels = len(meetings.texts[0]) - 1
+        rows = LabelText(n_labels, config.dim, learning.dropout, START_BIAS, refinement, text=parts != "refinement")
+        return Network(torch.from_numpy(vectors), rows, learning.dropout, config.lite and refined, meetings)
+
+
+def at_first_length(vectors: np.ndarray) -> np.ndarray:
+    """The vectors with the mean length √2 that random ones start with.
+
+    Learning makes them longer, and a network that starts with long ones believes its first guesses too much.
+    """
+    mean = np.linalg.norm(vectors, axis=1).mean()
+    return vectors * np.float32(np.sqrt(2) / mean) if mean > 0 else np.array(vectors)
 
 
 START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
@@ -142,6 +166,18 @@ def trained(network: Network, name: str, meetings: Meetings, learning: Learning,
         keep="last",
     )  # fmt: skip
     return train(run, name, network, meetings, optim, seed=seed)
+
+
+POOL = 100  # labels that a document draws its negatives from
+EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
+
+
+def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(documents, POOL) labels drawn from the clusters each document opened."""
+    clusters = opened[np.arange(len(opened))[:, None], rng.integers(opened.shape[1], size=(len(opened), POOL))]
+    return (starts[clusters] + (rng.random(clusters.shape) * np.diff(starts)[clusters]).astype(np.int64)).astype(
+        np.int32
+    )
 
 
 # -- who meets whom ------------------------------------------------------------------------------------------------
@@ -165,16 +201,17 @@ class Meetings:
     """Batches for the training loop.
 
     With `negatives`, a batch's candidates are the true labels of its documents and so many negatives that each
-    document brings, from its clusters if it has opened some, else from all labels; every document meets all of them.
+    document brings, drawn from its pool and a few from all labels; every document meets all of them.
     Without, a document meets every label of the clusters it opened, or every label there is.
     """
 
     documents: Rows
     labels: sp.csr_array  # (documents, labels)
     texts: Rows  # bags of the labels' texts
-    cluster_starts: np.ndarray | None  # labels of cluster c: those from starts[c] to starts[c + 1]
-    opened: np.ndarray | None  # (documents, beam) int32 clusters
     negatives: int
+    cluster_starts: np.ndarray | None = None  # labels of cluster c: those from starts[c] to starts[c + 1]
+    opened: np.ndarray | None = None  # (documents, beam) int32 clusters
+    pool: np.ndarray | None = None  # (documents, POOL) int32 labels in opened clusters, PAD
     filtered: sp.csr_array | None = None
 
     @property
@@ -191,14 +228,20 @@ class Meetings:
         return self._own(rows)
 
     def _candidates(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        shape = len(rows), self.negatives
-        if self.opened is None or self.cluster_starts is None:
-            drawn = rng.integers(self.labels.shape[1], size=shape)
-        else:
-            clusters = self.opened[rows[:, None], rng.integers(self.opened.shape[1], size=shape)]
-            first, sizes = self.cluster_starts[clusters], np.diff(self.cluster_starts)[clusters]
-            drawn = first + (rng.random(shape) * sizes).astype(np.int64)
-        return np.union1d(take(self.labels.indptr, rows, self.labels.indices)[1], drawn)
+        shape, true = (len(rows), self.negatives), take(self.labels.indptr, rows, self.labels.indices)[1]
+        if self.pool is None:
+            return np.union1d(true, rng.integers(self.labels.shape[1], size=shape))
+        hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
+        easy = rng.integers(self.labels.shape[1], size=hard.size // EASY)
+        return np.union1d(np.union1d(true, easy), hard[hard != PAD])
+
+    def sharpen(self, scorer: Scorer) -> None:
+        """Fill the pools with the labels that score best among those of the opened clusters."""
+        assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
+        names, sure = np.arange(self.labels.shape[1], dtype=np.int32), np.ones(self.opened.shape, np.float32)
+        vectors = scorer.encoder.documents(self.documents)
+        clusters = self.cluster_starts, names, self.opened, sure
+        self.pool[:], _ = rank_members(vectors, scorer.rows, scorer.biases, *clusters, self.pool.shape[1])
 
     def _shared(self, rows: np.ndarray, candidates: np.ndarray) -> Meeting:
         starts, true = take(self.labels.indptr, rows, self.labels.indices)
@@ -224,14 +267,21 @@ class Meetings:
     def _pairs(self, starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.labels.shape[1] + labels
 
-    def _meeting(self, rows: np.ndarray, candidates: np.ndarray, targets: np.ndarray, shortlist: Tensor | None) -> Meeting:
+    def _meeting(
+        self, rows: np.ndarray, candidates: np.ndarray, targets: np.ndarray, shortlist: Tensor | None
+    ) -> Meeting:
         ours, tokens, weights = take(self.documents[0], rows, *self.documents[1:])
         theirs, more_tokens, more_weights = take(self.texts[0], candidates, *self.texts[1:])
         starts = np.concatenate([ours, ours[-1] + theirs[1:]])
-        arrays = starts, np.concatenate([tokens, more_tokens]), np.concatenate([weights, more_weights])
-        bags = (torch.from_numpy(array) for array in arrays)
-        first, last = torch.from_numpy(np.asarray(rows, np.int64)), torch.from_numpy(candidates.astype(np.int64))
-        return Meeting(first, *bags, last, torch.from_numpy(targets), shortlist)
+        return Meeting(
+            rows=torch.from_numpy(np.asarray(rows, np.int64)),
+            starts=torch.from_numpy(starts),
+            tokens=torch.from_numpy(np.concatenate([tokens, more_tokens])),
+            weights=torch.from_numpy(np.concatenate([weights, more_weights])),
+            candidates=torch.from_numpy(candidates.astype(np.int64)),
+            targets=torch.from_numpy(targets),
+            shortlist=shortlist,
+        )
 
 
 def take(starts: np.ndarray, rows: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -55,19 +55,19 @@ def test_what_a_block_has_come_to_reads_as_the_block_does():
     vectors, block = learned(1, 12)
     encoder = settled(vectors, block.eval())
     sums = bag(vectors, *as_tensors(bags))
-    np.testing.assert_allclose(encoder.labels(bags), block(sums).detach(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(encoder.documents(bags), block(sums).relu().detach(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(encoder.labels(rows_of(bags)), block(sums).detach(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(encoder.documents(rows_of(bags)), block(sums).relu().detach(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_text_is_read_to_the_same_bits_alone_and_among_others():
     bags = drawn(2, n_texts=20)
     encoder = settled(*learned(2, 33))
-    together = encoder.documents(bags)
+    together = encoder.documents(rows_of(bags))
     for row in (0, 7, 19):
-        assert np.array_equal(encoder.documents(bags[row : row + 1])[0], together[row])
+        assert np.array_equal(encoder.documents(rows_of(bags[row : row + 1]))[0], together[row])
 
 
 def test_a_text_without_known_tokens_has_a_vector_too():
     encoder = settled(*learned(3, 4))
     empty = sp.csr_array((1, 10), dtype=np.float32)
-    np.testing.assert_allclose(encoder.labels(empty)[0], encoder.offset)
+    np.testing.assert_allclose(encoder.labels(rows_of(empty))[0], encoder.offset)

@@ -49,7 +49,11 @@ def test_rows_without_a_gradient_stay_where_they_are():
 
 def test_rows_named_twice_add_up():
     once, twice = (nn.Parameter(torch.ones(3, 2)) for _ in range(2))
-    moved(RowAdam([once], 0.1), once, [(torch.tensor([1]), torch.full((1, 2), 3.0)), (torch.tensor([1]), -torch.ones(1, 2))])
+    moved(
+        RowAdam([once], 0.1),
+        once,
+        [(torch.tensor([1]), torch.full((1, 2), 3.0)), (torch.tensor([1]), -torch.ones(1, 2))],
+    )
     halves = torch.tensor([[1.0, 1.0], [2.0, 2.0]])
     moved(RowAdam([twice], 0.1), twice, [(torch.tensor([1, 1]), halves), (torch.tensor([1]), -torch.ones(1, 2))])
     torch.testing.assert_close(once.detach(), twice.detach())
