@@ -1,0 +1,228 @@
+"""LightDXML: labels embedded beside documents, the nearest of them ranked by one-vs-all classifiers, in a cycle.
+
+Mishra et al., IJCNN 2023, arXiv:2304.11045.  Where we differ on purpose, docs/methods/lightdxml.md says why.
+
+    text ──bag, residual──► x̂ ──cosine──► nearest labels ──⟨w_l, x̂⟩──► β·σ(classifier) + (1 − β)·σ(cosine)
+                             ▲                 ▲
+             step 4 moves it │          step 2 │ label vectors from the mean of their documents' x̂
+
+    paper      here            meaning
+    Ẑ_x, x̂     Encoder         document vectors: a bag of token vectors and a residual layer
+    μ_l        centroids       the mean of the vectors of a label's documents
+    Z_l, ŷ     LabelEncoder    two linear layers from centroids to label vectors, in the space of documents
+    S_k        Nearest         the k labels with the largest cosine (index/nearest.py)
+    Z, W       Fusion          one classifier a label, and β (rankers/fusion.py)
+    ê_label    reindex         epochs of the classifier after which steps 2 and 3 are taken again
+
+Predicting needs no torch; what learns is in lightdxml_steps.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import Corpus, Documents, LabelSet, Texts
+from longtail.errors import ConfigError, CorpusError
+from longtail.features.bags import Bags, features_expected
+from longtail.features.tfidf import TfidfOptions
+from longtail.features.vectors import first_vectors
+from longtail.index.nearest import Nearest
+from longtail.kernels.bag import bag_sums
+from longtail.kernels.blocks import through_block
+from longtail.kernels.csr import rows_of
+from longtail.metrics import Frequencies, evaluate_ranking
+from longtail.rankers.fusion import Fusion
+from longtail.ranking import Ranking
+from longtail.shortlist import Shortlist
+from longtail.train.run import Need, Run
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How the label encoder learns (step 2)."""
+
+    epochs: int = setting(4, "times every document is read, each time the encoder is trained", "Table V: 4 to 8")
+    lr: float = setting(1e-3, "peak learning rate", "released configs: 2e-4 to 3e-3")
+    batch_size: int = setting(256, "documents in a batch", "released configs: 256 or 512 pairs")
+    hidden: int = setting(256, "width between the two layers, D̂", "released configs: 600 to 2400")
+    start: Literal["identity", "random"] = setting("identity", "layers before they learn: identity is the mean itself")
+    relu: bool = setting(False, "label vectors are cut off at zero", "Eq. 4 does, the authors' code does not")
+
+
+@dataclass(frozen=True)
+class Classifiers:
+    """How document encoder and classifiers learn (step 4)."""
+
+    epochs: int = setting(12, "times every document is read", "Table V: 16 or 21")
+    lr: float = setting(0.005, "peak learning rate", "Table V: 0.006 to 0.009")
+    batch_size: int = setting(128, "documents in a batch", "released configs: 255")
+    dropout: float = setting(0.5, "share of a layer's output dropped while learning", "released configs")
+    negatives: int = setting(
+        10, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
+    )
+    start: Literal["labels", "random"] = setting("labels", "rows before they learn: label vectors, or random", "random")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's."""
+
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
+    label_text: bool = setting(True, "a label's own text is read as a document of it", "the paper reads no label text")
+    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
+    dim: int = setting(256, "length of token, document and label vectors", "released configs: 300")
+    shortlist: int = setting(500, "labels proposed for a document, k", "Table V: 500 to 650")
+    reindex: int = setting(4, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
+    labels: Labels = setting(Labels(), "label encoder")
+    classifiers: Classifiers = setting(Classifiers(), "document encoder and classifiers")
+    beta: float | None = setting(None, "share of the classifier in a score; none: chosen on validation", "Table V")
+    metric: str = setting("nDCG@5", "what β is chosen by, a metric at 1, 3 or 5")
+    valid_documents: int = setting(1000, "documents held out of training to choose β by, a tenth of all at most")
+    seed: int = setting(0, "draws first weights, order, negatives and dropout")
+
+    def __post_init__(self) -> None:
+        if self.shortlist < 1 or self.reindex < 1 or self.dim < 1:
+            raise ConfigError("shortlist, reindex and dim are at least 1")
+        if self.beta is not None and not 0 <= self.beta <= 1:
+            raise ConfigError(f"beta = {self.beta}: it is a share, from 0 (shortlist alone) to 1 (classifier alone)")
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """x̂ = h + ReLU(R h + r),  h = ReLU(E x): a document's bag, and what a layer of norm at most 1 adds to it."""
+
+    vectors: np.ndarray  # E: (tokens, dim) float32
+    residual: np.ndarray  # R: (dim, dim) float32
+    offset: np.ndarray  # r: (dim,) float32
+
+    def documents(self, bags: sp.csr_array) -> np.ndarray:
+        """(documents, dim) float32, nothing below zero."""
+        positive = np.maximum(bag_sums(rows_of(bags), self.vectors), 0)
+        return positive + np.maximum(
+            through_block(positive, self.residual, self.offset, np.zeros_like(self.offset)), 0
+        )
+
+
+@dataclass(frozen=True)
+class LightDXML:
+    """Nearest labels, and a classifier for each of them."""
+
+    bags: Bags
+    encoder: Encoder
+    nearest: Nearest
+    fusion: Fusion
+    shortlist: int
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document's shortlist."""
+        x = self.encoder.documents(self.bags.rows(documents))
+        return self.fusion.rank(x, Shortlist(*self.nearest.find(x, self.shortlist)), k)
+
+
+# -- the six steps -----------------------------------------------------------------------------------------------------
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
+    """Words; then label vectors, shortlists and classifiers in turn; then β."""
+    from longtail.methods.lightdxml_steps import learn
+
+    train, valid = corpus.hold_out(config.valid_documents if config.beta is None else 0, config.seed)
+    if train.labels.nnz == 0:
+        raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
+    bags = run.stage("words", learn_words, train, config.words, config.label_text)
+    data = run.stage("data", gather, bags, train, config.label_text)
+    vocabulary = bags.tfidf.vocabulary if bags.tfidf else [""] * bags.n_features
+    vectors = run.stage("vectors", first_vectors, vocabulary, config.vectors, config.dim, config.seed)
+    encoder, nearest, fusion = learn(data, vectors, config, run)
+    model = LightDXML(bags, encoder, nearest, fusion, config.shortlist)
+    if config.beta is None and valid.labels.nnz:
+        model = replace(model, fusion=replace(fusion, beta=choose_beta(model, train, valid, config, run)))
+    return model
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Data:
+    """What every step learns from."""
+
+    documents: sp.csr_array  # x: (documents, tokens)
+    labels: sp.csr_array  # y: (documents, labels)
+
+
+def learn_words(corpus: Corpus, options: TfidfOptions, label_text: bool) -> Bags:
+    """The tokens of documents, and of label texts if these are read."""
+    return Bags.fit(with_label_texts(corpus, label_text).documents, options)
+
+
+def gather(bags: Bags, corpus: Corpus, label_text: bool) -> Data:
+    """Documents as bags of weighed tokens, and their labels."""
+    everything = with_label_texts(corpus, label_text)
+    return Data(bags.rows(everything.documents), everything.labels)
+
+
+def with_label_texts(corpus: Corpus, wanted: bool) -> Corpus:
+    """With each label's text as one more document, which carries that label alone."""
+    if not wanted or corpus.documents.texts is None:
+        return corpus
+    texts = Texts.of(chain(corpus.documents.texts, corpus.label_set.words()))
+    own = sp.eye_array(corpus.n_labels, dtype=corpus.labels.dtype, format="csr")
+    return Corpus(Documents(texts), sp.csr_array(sp.vstack([corpus.labels, own])), corpus.label_set, corpus.name)
+
+
+# -- step 6: what to trust ---------------------------------------------------------------------------------------------
+
+GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
+    """The β that ranks the held-out documents best."""
+    x = model.encoder.documents(model.bags.rows(valid.documents))
+    shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
+    hidden, seen = own_labels(valid.documents, valid.label_set, config.label_text), Frequencies.of(train.labels)
+    judged = {}
+    for beta in GRID:
+        ranking = replace(model.fusion, beta=beta).rank(x, shortlist, 5 + 1)
+        judged[beta] = evaluate_ranking(ranking, valid.labels, train=seen, filtered=hidden).metrics
+        run.log("beta", beta=beta, **judged[beta])
+    best = max(GRID, key=lambda beta: judged[beta][config.metric])
+    run.validation = judged[best]
+    return best
+
+
+def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_array | None:
+    """Documents whose text is the very text of a label, which the model has read as a document of that label."""
+    if not read or documents.texts is None:
+        return None
+    label_of = {text: label for label, text in enumerate(label_set.words())}
+    found = [label_of.get(text) for text in documents.texts]
+    rows = [row for row, label in enumerate(found) if label is not None]
+    columns = [label for label in found if label is not None]
+    entries = np.ones(len(rows), np.float32), (rows, columns)
+    return sp.csr_array(entries, shape=(len(found), len(label_set)))
+
+
+# -- what it takes -----------------------------------------------------------------------------------------------------
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """Estimates from the lengths of the texts, checked against measured runs."""
+    entries = features_expected(corpus.documents)
+    tokens = min(entries // 3 + corpus.n_labels, 2_000_000)
+    parameters = config.dim * (tokens + 2 * corpus.n_labels + 3 * config.dim)
+    documents = len(corpus) + corpus.n_labels * config.label_text
+    turns = -(-config.classifiers.epochs // config.reindex)
+    shortlists = 4 * documents * min(config.shortlist, corpus.n_labels)
+    # A table that learns has two moments and, at times, a checkpoint beside it; a turn keeps its shortlists.
+    memory = 16 * parameters + 24 * entries + 8 * documents * config.dim + shortlists
+    return Need(parameters, memory=memory, disk=16 * parameters + 24 * entries + turns * shortlists)

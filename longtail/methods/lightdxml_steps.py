@@ -1,0 +1,313 @@
+"""The half of LightDXML that learns: label encoder and classifiers, each through the training loop, in turn.
+
+    epoch of the classifiers    0         ê         2ê        ...       the last
+    step 2: label vectors       learn     learn     learn               learn
+    step 3: shortlists          find      find      find
+    step 4: classifiers         learn ê   learn ê   learn ê   ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import spectral_norm
+
+from longtail.corpus import PAD
+from longtail.encoders.block import bag
+from longtail.index.nearest import Nearest, unit
+from longtail.kernels.csr import rows_of
+from longtail.losses import masked_bce_per_document
+from longtail.methods.lightdxml import Config, Data, Encoder, Labels
+from longtail.rankers.fusion import Fusion
+from longtail.rankers.label_text import shortlist_logits
+from longtail.train.loop import seeded
+from longtail.train.optim import Group, Optim
+from longtail.train.row_adam import RowAdam
+from longtail.train.run import Run
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The label encoder's weights, as one turn hands them to the next."""
+
+    first: np.ndarray  # W⁽¹⁾: (hidden, dim)
+    first_offset: np.ndarray
+    second: np.ndarray  # W⁽²⁾: (dim, hidden)
+    second_offset: np.ndarray
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What steps 2 and 3 make of the documents' present vectors."""
+
+    layers: Layers
+    nearest: Nearest
+    shortlists: np.ndarray  # (documents, k) int32
+
+
+def learn(data: Data, vectors: np.ndarray, config: Config, run: Run) -> tuple[Encoder, Nearest, Fusion]:
+    """Steps 2 to 5."""
+    encoder = Encoder(vectors, np.eye(config.dim, dtype=np.float32), np.zeros(config.dim, np.float32))
+    epochs, network, layers = config.classifiers.epochs, None, first_layers(config.dim, config.labels, config.seed)
+    for turn, epoch in enumerate(range(0, epochs, config.reindex)):
+        made = run.stage(f"labels-{turn}", embed_labels, data, encoder, layers, config, run, turn, config.shortlist)
+        layers, network = made.layers, network or started(vectors, made.nearest.vectors, config)
+        meetings = Meetings(data.documents, data.labels, made.shortlists, config.classifiers.negatives)
+        run.train("classifiers", network, meetings, optim(config), seed=config.seed, until=epoch + config.reindex)
+        encoder = network.encoder()
+    assert network is not None
+    last = run.stage("labels-last", embed_labels, data, encoder, layers, config, run, turn + 1, 0)
+    return encoder, last.nearest, network.fusion(config.beta)
+
+
+def optim(config: Config) -> Optim:
+    """How the classifiers move."""
+    learning = config.classifiers
+    return Optim(
+        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", warmup=0.02,
+        keep="last",
+    )  # fmt: skip
+
+
+# -- steps 2 and 3: label vectors and shortlists -------------------------------------------------------------------
+
+
+def embed_labels(
+    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, width: int
+) -> Turn:
+    """Train the label encoder on documents as they are encoded now, and find the labels nearest to each."""
+    documents = encoder.documents(data.documents)
+    means = centroids(documents, data.labels)
+    learning = config.labels
+    network = LabelEncoder(layers, learning.relu)
+    pairs = Pairs(documents, means, data.labels)
+    moves = Optim(lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", keep="last")
+    network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn)
+    nearest = Nearest(network.vectors(means))
+    return Turn(network.layers(), nearest, nearest.find(documents, width)[0])
+
+
+def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
+    """μ_l = 1/|P_l| Σ x_i over the documents of label l (5); 0 for a label that has none."""
+    counts = np.bincount(labels.indices, minlength=labels.shape[1])
+    means = (labels.T.astype(np.float32) @ documents) / np.maximum(counts, 1)[:, None]
+    return means.astype(np.float32)
+
+
+def first_layers(dim: int, learning: Labels, seed: int) -> Layers:
+    """Two layers that change nothing, or as torch draws them."""
+    with seeded(seed):
+        first, second = nn.Linear(dim, learning.hidden), nn.Linear(learning.hidden, dim)
+    if learning.start == "identity":
+        for layer in (first, second):
+            nn.init.eye_(layer.weight)
+            nn.init.zeros_(layer.bias)
+    return Layers(*(array(each) for each in (first.weight, first.bias, second.weight, second.bias)))
+
+
+class LabelEncoder(nn.Module):
+    """Z_l = W⁽²⁾(W⁽¹⁾ μ_l + b⁽¹⁾) + b⁽²⁾, with Eq. 4's ReLU around it if wanted."""
+
+    def __init__(self, layers: Layers, relu: bool):
+        super().__init__()
+        self.first, self.second = (_linear(layers.first, layers.first_offset), _linear(layers.second, layers.second_offset))
+        self.relu = relu
+
+    def forward(self, means: Tensor) -> Tensor:
+        """(labels, dim) from centroids of that shape."""
+        vectors = self.second(self.first(means))  # (4)
+        return vectors.relu() if self.relu else vectors
+
+    def loss(self, batch: Pair) -> Tensor:
+        """(2): Σ log(1 + ‖x_i − Z_l‖²) over a document's labels, the mean over documents."""
+        apart = batch.documents[batch.document] - self(batch.means)[batch.label]
+        return torch.log1p(apart.square().sum(1)).sum() / len(batch.documents)
+
+    def vectors(self, means: np.ndarray) -> np.ndarray:
+        """Label vectors of length 1; 0 for labels without documents, which would all lie at the offset."""
+        with torch.no_grad():
+            vectors = self(torch.from_numpy(means)).numpy()
+        vectors[~means.any(axis=1)] = 0
+        return unit(vectors)
+
+    def layers(self) -> Layers:
+        """What the next turn starts from."""
+        return Layers(*(array(each) for each in (self.first.weight, self.first.bias, self.second.weight, self.second.bias)))
+
+
+def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(np.array(weight)))
+        layer.bias.copy_(torch.from_numpy(np.array(offset)))
+    return layer
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """A copy that does not learn."""
+    return np.array(tensor.detach().numpy(), np.float32)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Documents and the labels they carry."""
+
+    documents: Tensor  # (batch, dim) x
+    means: Tensor  # (labels, dim) μ of every label in the batch
+    document: Tensor  # (pairs,) place in `documents`
+    label: Tensor  # (pairs,) place in `means`
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Batches for the label encoder."""
+
+    documents: np.ndarray
+    means: np.ndarray
+    labels: sp.csr_array
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Vectors need no padding, so every document is as long as any other."""
+        return np.ones(len(self.documents), np.int64)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Pair:
+        """The documents at `rows` and their labels, each label once."""
+        true = self.labels[rows]
+        inside, places = np.unique(true.indices, return_inverse=True)
+        document = np.repeat(np.arange(len(rows)), np.diff(true.indptr))
+        arrays = self.documents[rows], self.means[inside], document, places
+        return Pair(*(torch.from_numpy(each) for each in arrays))
+
+
+# -- step 4: document encoder and classifiers ----------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """Token vectors, a residual layer, and a classifier a label."""
+
+    def __init__(self, vectors: Tensor, rows: Tensor, dropout: float):
+        super().__init__()
+        dim = vectors.shape[1]
+        self.vectors, self.rows = nn.Parameter(vectors), nn.Parameter(rows)
+        self.biases = nn.Parameter(torch.full((len(rows), 1), START_BIAS))
+        linear = nn.Linear(dim, dim)
+        nn.init.eye_(linear.weight)
+        nn.init.zeros_(linear.bias)
+        self.residual, self.dropout = spectral_norm(linear), nn.Dropout(dropout)
+
+    def documents(self, batch: Meeting) -> Tensor:
+        """x̂ of the batch."""
+        positive = self.dropout(bag(self.vectors, batch.starts, batch.tokens, batch.weights).relu())
+        return positive + self.dropout(self.residual(positive).relu())
+
+    def loss(self, batch: Meeting) -> Tensor:
+        """(7): binary cross-entropy over positives and shortlist, summed over a document's, the mean over documents."""
+        documents = self.documents(batch)
+        rows = F.embedding(batch.candidates, self.rows, sparse=True)
+        biases = F.embedding(batch.candidates, self.biases, sparse=True)[:, 0]
+        if batch.shortlist is None:
+            logits = torch.addmm(biases, documents, rows.T)
+            return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
+        logits = shortlist_logits(documents, rows, batch.shortlist) + biases[batch.shortlist.clamp(min=0)]
+        return masked_bce_per_document(logits, batch.targets, batch.shortlist != PAD)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Tokens and labels move where a batch touched them, the residual layer always."""
+        return [
+            Group("tables", RowAdam([self.vectors, self.rows, self.biases], optim.lr)),
+            Group("residual", torch.optim.Adam(self.residual.parameters(), RESIDUAL_RATE * optim.lr)),
+        ]
+
+    def encoder(self) -> Encoder:
+        """What the document encoder has come to."""
+        self.eval()
+        return Encoder(array(self.vectors), array(self.residual.weight), array(self.residual.bias))
+
+    def fusion(self, beta: float | None) -> Fusion:
+        """What the classifiers have come to."""
+        return Fusion(array(self.rows), array(self.biases)[:, 0], UNCHOSEN_BETA if beta is None else beta)
+
+
+START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
+RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a token or a label with few
+UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
+
+
+def started(vectors: np.ndarray, label_vectors: np.ndarray, config: Config) -> Network:
+    """A network before its first step."""
+    with seeded(config.seed):
+        rows = torch.from_numpy(np.array(label_vectors))
+        if config.classifiers.start == "random":
+            nn.init.kaiming_uniform_(rows, a=5**0.5)
+        return Network(torch.from_numpy(np.array(vectors)), rows, config.classifiers.dropout)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A few documents and the labels they are scored against."""
+
+    starts: Tensor  # (batch + 1,) bags of the documents
+    tokens: Tensor
+    weights: Tensor
+    candidates: Tensor  # (candidates,) int64 labels, in order
+    targets: Tensor  # (batch, candidates or width) 1 where a label is true
+    shortlist: Tensor | None = None  # (batch, width) int32 places in `candidates`, PAD; None: all documents meet all
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Batches for the classifiers.
+
+    Without `negatives`, a document meets its true labels and its whole shortlist.  With, it brings its true labels
+    and so many of its shortlist to the batch, where every document meets all of them.
+    """
+
+    bags: sp.csr_array
+    labels: sp.csr_array
+    shortlists: np.ndarray  # (documents, k)
+    negatives: int
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Bags need no padding, so every document is as long as any other."""
+        return np.ones(self.bags.shape[0], np.int64)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
+        """The documents at `rows` with their candidates."""
+        true = self.labels[rows]
+        makes = self._shared if self.negatives else self._own
+        candidates, targets, shortlist = makes(rows, true, rng)
+        bags = (torch.from_numpy(np.array(part)) for part in rows_of(self.bags[rows]))
+        return Meeting(*bags, torch.from_numpy(candidates.astype(np.int64)), torch.from_numpy(targets), shortlist)
+
+    def _shared(
+        self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, None]:
+        places = rng.integers(self.shortlists.shape[1], size=(len(rows), self.negatives))
+        candidates = np.union1d(true.indices, self.shortlists[rows[:, None], places])
+        targets = np.zeros((len(rows), len(candidates)), np.float32)
+        documents = np.repeat(np.arange(len(rows)), np.diff(true.indptr))
+        targets[documents, np.searchsorted(candidates, true.indices)] = 1
+        return candidates, targets, None
+
+    def _own(
+        self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, Tensor]:
+        n_labels, shortlists = self.labels.shape[1], self.shortlists[rows]
+        # A pair (document, label) as one number: P_i ∪ S_k(x_i), no label twice.
+        truth = np.repeat(np.arange(len(rows)), np.diff(true.indptr)) * n_labels + true.indices
+        pairs = np.union1d(truth, (np.arange(len(rows))[:, None] * n_labels + shortlists)[shortlists != PAD])
+        candidates, places = np.unique(pairs % n_labels, return_inverse=True)
+        widths = np.bincount(pairs // n_labels, minlength=len(rows))
+        inside = np.arange(widths.max()) < widths[:, None]
+        shortlist, targets = np.full(inside.shape, PAD, np.int32), np.zeros(inside.shape, np.float32)
+        shortlist[inside], targets[inside] = places, np.isin(pairs, truth)
+        return candidates, targets, torch.from_numpy(shortlist)
