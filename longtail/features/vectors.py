@@ -115,9 +115,7 @@ def _width(header: str, path: Path) -> int:
     try:
         _, width = map(int, header.split())
     except ValueError:
-        raise ConfigError(
-            f"{path}: line 1 should say how many words and numbers there are, as in '2000000 300'"
-        ) from None
+        raise ConfigError(f"{path}: line 1 should count words and numbers, as in '2000000 300'") from None
     return width
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.corpus import PAD
 from longtail.features.bags import of_unit_length
 from longtail.index.clusters import Clusters
 
@@ -40,7 +41,7 @@ def recall_at(opened: np.ndarray, labels: sp.csr_array, clusters: Clusters) -> n
     """
     n_documents, beam = opened.shape
     documents = np.arange(n_documents, dtype=np.int64)
-    proposed = (documents[:, None] * len(clusters) + opened).ravel()
+    proposed = np.where(opened == PAD, PAD, documents[:, None] * len(clusters) + opened).ravel()
     wanted = np.repeat(documents, np.diff(labels.indptr)) * len(clusters) + clusters.of_label[labels.indices]
     order = np.argsort(proposed)
     at = order[np.searchsorted(proposed, wanted, sorter=order).clip(max=len(order) - 1)]

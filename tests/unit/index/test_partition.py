@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import PAD
+from longtail.index.clusters import Clusters
+from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
+
+
+def drawn(seed: int) -> tuple[sp.csr_array, Clusters]:
+    rng = np.random.default_rng(seed)
+    labels = sp.csr_array((rng.random((30, 12)) < 0.2).astype(np.float32))
+    return labels, Clusters(rng.permutation(12).astype(np.int32), np.array([0, 3, 5, 9, 12]))
+
+
+def test_targets_and_texts_are_products_with_the_membership_matrix():
+    labels, clusters = drawn(0)
+    member = np.zeros((12, 4), np.float32)
+    member[np.arange(12), clusters.of_label] = 1
+    assert np.array_equal(cluster_targets(labels, clusters).toarray(), labels.toarray() @ member > 0)
+    texts = sp.csr_array(np.random.default_rng(1).random((12, 7)).astype(np.float32))
+    summed = member.T @ texts.toarray()
+    expected = summed / np.linalg.norm(summed, axis=1, keepdims=True)
+    np.testing.assert_allclose(cluster_texts(texts, clusters).toarray(), expected, rtol=1e-5)
+
+
+def test_columns_in_cluster_order_are_the_same_columns():
+    labels, clusters = drawn(2)
+    assert np.array_equal(in_cluster_order(labels, clusters).toarray(), labels.toarray()[:, clusters.labels])
+
+
+def test_recall_agrees_with_looking_every_label_up():
+    labels, clusters = drawn(3)
+    rng = np.random.default_rng(4)
+    opened = np.stack([rng.permutation(4)[:3] for _ in range(30)]).astype(np.int32)
+    for beam in range(1, 4):
+        found = sum(clusters.of_label[label] in opened[row, :beam] for row, label in zip(*labels.nonzero()))
+        assert recall_at(opened, labels, clusters)[beam - 1] == found / labels.nnz
+
+
+def test_padding_and_documents_without_labels_hold_nothing():
+    _, clusters = drawn(5)
+    last = int(clusters.labels[-1])  # a label of the last cluster, which the document did not open
+    labels = sp.csr_array((np.ones(1, np.float32), ([0], [last])), shape=(2, 12))
+    opened = np.array([[0, PAD], [0, PAD]], np.int32)
+    assert recall_at(opened, labels, clusters).tolist() == [0.0, 0.0]
