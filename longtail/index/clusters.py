@@ -79,7 +79,7 @@ def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: in
     Every split is spherical 2-means with equal halves (Parabel: Prabhu et al., WWW 2018, section 4.1).
 
     >>> balanced_clusters(np.array([[1, 0], [0, 1], [1, 0.1], [0.1, 1]]), max_size=2, seed=0).of_label.tolist()
-    [1, 0, 1, 0]
+    [0, 1, 0, 1]
     """
     given = Points(points)
     clusters = Clusters(np.arange(points.shape[0], dtype=np.int32), np.array([0, points.shape[0]], np.int64))

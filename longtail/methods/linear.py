@@ -40,7 +40,7 @@ from longtail.train.run import Need, Run
 class Config:
     """Defaults: PECOS' where its papers and ours agree; chosen on validation elsewhere."""
 
-    words: TfidfOptions = setting(TfidfOptions(min_df=2, sublinear=True), "how texts become features")
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become features")
     trees: int = setting(1, "trees of different clusterings, whose beliefs are averaged", "Parabel uses 3")
     labels_per_cluster: int = setting(100, "labels a last cluster holds at most", "Parabel, PECOS")
     branching: int = setting(256, "smaller clusters in one larger cluster at most", "validation; Bonsai 100, PECOS 16")
@@ -57,7 +57,7 @@ class Config:
         "l3-hinge", "how a margin z becomes a belief: exp(-max(0, 1 - z)^p) or 1 / (1 + exp(-z))", "PECOS"
     )
     cost: float = setting(1.0, "weight of the loss against the squared weights", "Parabel, PECOS")
-    tolerance: float = setting(0.1, "how exactly classifiers are solved; smaller is slower", "PECOS")
+    tolerance: float = setting(0.3, "how exactly classifiers are solved; smaller is slower", "validation; PECOS 0.1")
     threshold: float = setting(0.1, "smaller weights are dropped", "Parabel, PECOS")
     seed: int = setting(0, "draws the clusterings")
 
