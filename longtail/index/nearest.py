@@ -1,28 +1,87 @@
-"""The labels whose vectors point most nearly where a document's does."""
+"""The labels whose vectors point most nearly where a document's does: all compared, or found by walking a graph."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from longtail.config import setting
+from longtail.corpus import PAD
+from longtail.errors import MissingExtraError
+from longtail.kernels.graph_search import walk
 from longtail.kernels.label_rows import likeliest
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """Label vectors of length 1 (or 0, for labels nobody knows)."""
+class Search:
+    """How labels are looked for."""
 
-    vectors: np.ndarray  # (labels, dim) float32
+    exact_below: int = setting(10_000, "with fewer labels all are compared, with more a graph is walked (HNSW)")
+    links: int = setting(32, "links of a label in the graph, M", "released configs: 100")
+    width: int = setting(200, "candidates from which links are chosen, efC", "released configs: 300")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A hierarchical navigable small world, as kernels/graph_search.py walks it."""
+
+    links: np.ndarray  # int32
+    starts: np.ndarray  # (nodes + 1,) int64
+    levels: np.ndarray  # int64
+    entry: int
+    top: int
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Labels by direction; a label whose vector is 0 points nowhere and is never found."""
+
+    labels: np.ndarray  # (known,) int32, in order
+    vectors: np.ndarray  # (known, dim) float32 of length 1
+    graph: Graph | None
 
     def find(self, documents: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k labels with the largest cosine and σ(cosine), (documents, k) each, given any document vectors."""
-        zeros = np.zeros(len(self.vectors), np.float32)
-        return likeliest(unit(documents), self.vectors, zeros, min(k, len(self.vectors)))
+        """The k labels with the largest cosine, and σ(cosine): (documents, k or all there are) each."""
+        k = min(k, len(self.labels))
+        if self.graph is None:
+            places, beliefs = likeliest(unit(documents), self.vectors, np.zeros(len(self.labels), np.float32), k)
+        else:
+            graph = self.graph.links, self.graph.starts, self.graph.levels, self.graph.entry, self.graph.top
+            places, beliefs = walk(unit(documents), self.vectors, *graph, k)
+        # A walk that meets fewer than k nodes leaves places empty.
+        return np.where(places == PAD, PAD, self.labels[places]), beliefs
+
+
+def nearest_over(vectors: np.ndarray, search: Search) -> Nearest:
+    """An index of label vectors (labels, dim) of any length."""
+    known = np.flatnonzero(vectors.any(axis=1)).astype(np.int32)
+    directions = unit(vectors[known])
+    return Nearest(known, directions, None if len(known) < search.exact_below else built(directions, search))
+
+
+def built(vectors: np.ndarray, search: Search) -> Graph:
+    """The graph over unit vectors: the same one every time."""
+    try:
+        import faiss
+    except ImportError:
+        raise MissingExtraError("An index of so many labels", "hnsw") from None
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # links depend on the order in which nodes come
+    try:
+        index = faiss.IndexHNSWFlat(vectors.shape[1], search.links, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = search.width
+        index.add(vectors)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    made: Any = index.hnsw  # faiss does not tell mypy what it has
+    links, starts = faiss.vector_to_array(made.neighbors), faiss.vector_to_array(made.offsets).astype(np.int64)
+    levels = faiss.vector_to_array(made.cum_nneighbor_per_level).astype(np.int64)
+    return Graph(links, starts, levels, int(made.entry_point), int(made.max_level))
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
     """Rows divided by their Euclidean length; zeros stay."""
-    # Summed row by row, so that a document has one length alone and in a batch.
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

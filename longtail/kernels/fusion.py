@@ -15,7 +15,10 @@ def fused_top(
     documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, labels: np.ndarray, beliefs: np.ndarray,
     beta: float, k: int, threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The k labels of each shortlist with the largest β·σ(⟨document, row⟩ + bias) + (1 − β)·belief, (documents, k) each."""
+    """The k labels of each shortlist with the largest β·σ(⟨document, row⟩ + bias) + (1 − β)·belief.
+
+    Labels and scores, (documents, k) each.
+    """
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
     share = np.float32(beta)
 

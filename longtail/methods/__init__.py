@@ -13,6 +13,7 @@ METHODS = {
     "centroid": "longtail.methods.centroid",
     "linear": "longtail.methods.linear",
     "decaf": "longtail.methods.decaf",
+    "lightdxml": "longtail.methods.lightdxml",
 }
 
 

@@ -32,7 +32,7 @@ from longtail.errors import ConfigError, CorpusError
 from longtail.features.bags import Bags, features_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
-from longtail.index.nearest import Nearest
+from longtail.index.nearest import Nearest, Search
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import rows_of
@@ -47,7 +47,7 @@ from longtail.train.run import Need, Run
 class Labels:
     """How the label encoder learns (step 2)."""
 
-    epochs: int = setting(4, "times every document is read, each time the encoder is trained", "Table V: 4 to 8")
+    epochs: int = setting(1, "times every document is read, each time the encoder is trained", "Table V: 4 to 8")
     lr: float = setting(1e-3, "peak learning rate", "released configs: 2e-4 to 3e-3")
     batch_size: int = setting(256, "documents in a batch", "released configs: 256 or 512 pairs")
     hidden: int = setting(256, "width between the two layers, D̂", "released configs: 600 to 2400")
@@ -59,7 +59,7 @@ class Labels:
 class Classifiers:
     """How document encoder and classifiers learn (step 4)."""
 
-    epochs: int = setting(12, "times every document is read", "Table V: 16 or 21")
+    epochs: int = setting(8, "times every document is read", "Table V: 16 or 21")
     lr: float = setting(0.005, "peak learning rate", "Table V: 0.006 to 0.009")
     batch_size: int = setting(128, "documents in a batch", "released configs: 255")
     dropout: float = setting(0.5, "share of a layer's output dropped while learning", "released configs")
@@ -77,10 +77,11 @@ class Config:
     label_text: bool = setting(True, "a label's own text is read as a document of it", "the paper reads no label text")
     vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
     dim: int = setting(256, "length of token, document and label vectors", "released configs: 300")
-    shortlist: int = setting(500, "labels proposed for a document, k", "Table V: 500 to 650")
+    shortlist: int = setting(200, "labels proposed for a document, k", "Table V: 500 to 650")
     reindex: int = setting(4, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
     labels: Labels = setting(Labels(), "label encoder")
     classifiers: Classifiers = setting(Classifiers(), "document encoder and classifiers")
+    search: Search = setting(Search(), "how the nearest labels are found")
     beta: float | None = setting(None, "share of the classifier in a score; none: chosen on validation", "Table V")
     metric: str = setting("nDCG@5", "what β is chosen by, a metric at 1, 3 or 5")
     valid_documents: int = setting(1000, "documents held out of training to choose β by, a tenth of all at most")
@@ -107,9 +108,7 @@ class Encoder:
     def documents(self, bags: sp.csr_array) -> np.ndarray:
         """(documents, dim) float32, nothing below zero."""
         positive = np.maximum(bag_sums(rows_of(bags), self.vectors), 0)
-        return positive + np.maximum(
-            through_block(positive, self.residual, self.offset, np.zeros_like(self.offset)), 0
-        )
+        return positive + np.maximum(through_block(positive, self.residual, self.offset, np.zeros_like(self.offset)), 0)
 
 
 @dataclass(frozen=True)

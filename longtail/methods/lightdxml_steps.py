@@ -1,14 +1,14 @@
 """The half of LightDXML that learns: label encoder and classifiers, each through the training loop, in turn.
 
-    epoch of the classifiers    0         ê         2ê        ...       the last
-    step 2: label vectors       learn     learn     learn               learn
-    step 3: shortlists          find      find      find
-    step 4: classifiers         learn ê   learn ê   learn ê   ...
+epoch of the classifiers    0         ê         2ê        ...       the last
+step 2: label vectors       learn     learn     learn               learn
+step 3: shortlists          find      find      find
+step 4: classifiers         learn ê   learn ê   learn ê   ...
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,7 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from longtail.corpus import PAD
 from longtail.encoders.block import bag
-from longtail.index.nearest import Nearest, unit
+from longtail.index.nearest import Nearest, Search, nearest_over
 from longtail.kernels.csr import rows_of
 from longtail.losses import masked_bce_per_document
 from longtail.methods.lightdxml import Config, Data, Encoder, Labels
@@ -53,16 +53,20 @@ class Turn:
 def learn(data: Data, vectors: np.ndarray, config: Config, run: Run) -> tuple[Encoder, Nearest, Fusion]:
     """Steps 2 to 5."""
     encoder = Encoder(vectors, np.eye(config.dim, dtype=np.float32), np.zeros(config.dim, np.float32))
-    epochs, network, layers = config.classifiers.epochs, None, first_layers(config.dim, config.labels, config.seed)
-    for turn, epoch in enumerate(range(0, epochs, config.reindex)):
-        made = run.stage(f"labels-{turn}", embed_labels, data, encoder, layers, config, run, turn, config.shortlist)
-        layers, network = made.layers, network or started(vectors, made.nearest.vectors, config)
-        meetings = Meetings(data.documents, data.labels, made.shortlists, config.classifiers.negatives)
+    network, layers = None, first_layers(config.dim, config.labels, config.seed)
+    often = replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
+    for turn, epoch in enumerate(range(0, config.classifiers.epochs, config.reindex)):
+        found = run.stage(f"labels-{turn}", embed_labels, data, encoder, layers, config, run, turn, often)
+        layers, network = found.layers, network or started(vectors, found.nearest, data.labels.shape[1], config)
+        meetings = Meetings(data.documents, data.labels, found.shortlists, config.classifiers.negatives)
         run.train("classifiers", network, meetings, optim(config), seed=config.seed, until=epoch + config.reindex)
         encoder = network.encoder()
     assert network is not None
-    last = run.stage("labels-last", embed_labels, data, encoder, layers, config, run, turn + 1, 0)
+    last = run.stage("labels-last", embed_labels, data, encoder, layers, config, run, turn + 1, None)
     return encoder, last.nearest, network.fusion(config.beta)
+
+
+EXACT_BELOW = 100_000  # labels that are compared faster than a graph is built and walked, when all documents ask
 
 
 def optim(config: Config) -> Optim:
@@ -78,18 +82,23 @@ def optim(config: Config) -> Optim:
 
 
 def embed_labels(
-    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, width: int
+    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, search: Search | None
 ) -> Turn:
-    """Train the label encoder on documents as they are encoded now, and find the labels nearest to each."""
+    """Train the label encoder on documents as they are encoded now, and find the labels nearest to each.
+
+    Without `search`, nobody learns from the shortlists any more, and there are none.
+    """
     documents = encoder.documents(data.documents)
     means = centroids(documents, data.labels)
-    learning = config.labels
+    learning, pairs = config.labels, Pairs(documents, means, data.labels)
+    moves = Optim(
+        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", keep="last"
+    )
     network = LabelEncoder(layers, learning.relu)
-    pairs = Pairs(documents, means, data.labels)
-    moves = Optim(lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", keep="last")
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn)
-    nearest = Nearest(network.vectors(means))
-    return Turn(network.layers(), nearest, nearest.find(documents, width)[0])
+    nearest = nearest_over(network.vectors(means), search or config.search)
+    shortlists = nearest.find(documents if search else documents[:0], config.shortlist)[0]
+    return Turn(network.layers(), nearest, shortlists)
 
 
 def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
@@ -115,7 +124,10 @@ class LabelEncoder(nn.Module):
 
     def __init__(self, layers: Layers, relu: bool):
         super().__init__()
-        self.first, self.second = (_linear(layers.first, layers.first_offset), _linear(layers.second, layers.second_offset))
+        self.first, self.second = (
+            _linear(layers.first, layers.first_offset),
+            _linear(layers.second, layers.second_offset),
+        )
         self.relu = relu
 
     def forward(self, means: Tensor) -> Tensor:
@@ -129,15 +141,17 @@ class LabelEncoder(nn.Module):
         return torch.log1p(apart.square().sum(1)).sum() / len(batch.documents)
 
     def vectors(self, means: np.ndarray) -> np.ndarray:
-        """Label vectors of length 1; 0 for labels without documents, which would all lie at the offset."""
+        """(labels, dim); 0 for labels without documents, which would all lie at the offset."""
         with torch.no_grad():
             vectors = self(torch.from_numpy(means)).numpy()
         vectors[~means.any(axis=1)] = 0
-        return unit(vectors)
+        return vectors
 
     def layers(self) -> Layers:
         """What the next turn starts from."""
-        return Layers(*(array(each) for each in (self.first.weight, self.first.bias, self.second.weight, self.second.bias)))
+        return Layers(
+            *(array(each) for each in (self.first.weight, self.first.bias, self.second.weight, self.second.bias))
+        )
 
 
 def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
@@ -200,7 +214,8 @@ class Network(nn.Module):
         linear = nn.Linear(dim, dim)
         nn.init.eye_(linear.weight)
         nn.init.zeros_(linear.bias)
-        self.residual, self.dropout = spectral_norm(linear), nn.Dropout(dropout)
+        self.residual: nn.Linear = spectral_norm(linear)  # type: ignore[assignment]
+        self.dropout = nn.Dropout(dropout)
 
     def documents(self, batch: Meeting) -> Tensor:
         """x̂ of the batch."""
@@ -240,11 +255,13 @@ RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a
 UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
 
 
-def started(vectors: np.ndarray, label_vectors: np.ndarray, config: Config) -> Network:
+def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config) -> Network:
     """A network before its first step."""
+    rows = torch.zeros(n_labels, config.dim)
     with seeded(config.seed):
-        rows = torch.from_numpy(np.array(label_vectors))
-        if config.classifiers.start == "random":
+        if config.classifiers.start == "labels":
+            rows[torch.from_numpy(nearest.labels.astype(np.int64))] = torch.from_numpy(np.array(nearest.vectors))
+        else:
             nn.init.kaiming_uniform_(rows, a=5**0.5)
         return Network(torch.from_numpy(np.array(vectors)), rows, config.classifiers.dropout)
 
@@ -285,8 +302,9 @@ class Meetings:
         true = self.labels[rows]
         makes = self._shared if self.negatives else self._own
         candidates, targets, shortlist = makes(rows, true, rng)
-        bags = (torch.from_numpy(np.array(part)) for part in rows_of(self.bags[rows]))
-        return Meeting(*bags, torch.from_numpy(candidates.astype(np.int64)), torch.from_numpy(targets), shortlist)
+        starts, tokens, weights = (torch.from_numpy(np.array(part)) for part in rows_of(self.bags[rows]))
+        met = torch.from_numpy(candidates.astype(np.int64)), torch.from_numpy(targets), shortlist
+        return Meeting(starts, tokens, weights, *met)
 
     def _shared(
         self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator

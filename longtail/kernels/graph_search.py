@@ -1,0 +1,100 @@
+"""Walking a hierarchical navigable small world (Malkov & Yashunin, TPAMI 2018) to the nodes nearest a document.
+
+The graph's arrays are laid out as faiss builds them: node n has its links on level l at
+links[starts[n] + levels[l] : starts[n] + levels[l + 1]], PAD behind the last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from longtail.corpus import PAD
+from longtail.kernels.label_rows import product, sigmoid
+from longtail.kernels.threads import in_threads
+
+
+def walk(
+    documents: np.ndarray, vectors: np.ndarray, links: np.ndarray, starts: np.ndarray, levels: np.ndarray,
+    entry: int, top: int, k: int, threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each."""
+    best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
+
+    def part(start: int, stop: int) -> None:
+        _walk(documents, vectors, links, starts, levels, entry, top, start, stop, *best)
+
+    in_threads(part, len(documents), threads)
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, best, scores):
+    seen = np.zeros(len(vectors), np.int32)  # the last document that saw the node, counted from 1
+    opened = np.empty(best.shape[1], np.bool_)
+    for document in range(start, stop):
+        query, found, near = documents[document], best[document], scores[document]
+        node = _descend(query, vectors, links, starts, levels, entry, top)
+        seen[node] = document + 1
+        size = _insert(found, near, opened, 0, node, product(query, vectors[node]))
+        at = 0
+        while at < size:
+            if opened[at]:
+                at += 1
+            else:
+                opened[at] = True
+                around = links[starts[found[at]] : starts[found[at]] + levels[1]]
+                size = _open(query, vectors, around, seen, document + 1, found, near, opened, size)
+                at = 0  # something nearer may have come in before
+        for at in range(size):
+            near[at] = sigmoid(near[at])
+
+
+@njit(nogil=True, cache=True)
+def _open(query, vectors, around, seen, seen_by, found, near, opened, size):
+    """Look at the nodes around one; the list's new size."""
+    for node in around:
+        if node == PAD:
+            break
+        if seen[node] != seen_by:
+            seen[node] = seen_by
+            size = _insert(found, near, opened, size, node, product(query, vectors[node]))
+    return size
+
+
+@njit(nogil=True, cache=True)
+def _descend(document, vectors, links, starts, levels, node, top):
+    """The node of the lowest level from which no link of a higher level leads nearer."""
+    nearest = product(document, vectors[node])
+    for level in range(top, 0, -1):
+        came_from = -1
+        while came_from != node:
+            came_from = node
+            for link in range(starts[came_from] + levels[level], starts[came_from] + levels[level + 1]):
+                other = links[link]
+                if other == PAD:
+                    break
+                near = product(document, vectors[other])
+                if near > nearest:
+                    node, nearest = other, near
+    return node
+
+
+@njit(nogil=True, cache=True)
+def _insert(found, near, opened, size, node, nearness):
+    """Put a node where it belongs, nearest first, equal ones by number; a full list loses its last.  The new size."""
+    if size == len(found):
+        if not _before(node, nearness, found[-1], near[-1]):
+            return size
+        size -= 1
+    at = size
+    while at > 0 and _before(node, nearness, found[at - 1], near[at - 1]):
+        found[at], near[at], opened[at] = found[at - 1], near[at - 1], opened[at - 1]
+        at -= 1
+    found[at], near[at], opened[at] = node, nearness, False
+    return size + 1
+
+
+@njit(nogil=True, cache=True)
+def _before(node, nearness, other, other_nearness):
+    return nearness > other_nearness or (nearness == other_nearness and node < other)
