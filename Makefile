@@ -47,5 +47,11 @@ $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) install -c constraints.txt -e '.[bench,dev]'
 	@touch $@
 
+# libpecos 1.2.8 needs NumPy 1, so it lives apart; torch comes first, or it would bring its CUDA build.
+.venv-pecos:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip -q install torch==2.13.0 'numpy<2'
+	$@/bin/python -m pip -q install libpecos==1.2.8 'numpy<2' 'scipy<1.14'
+
 clean:  ## remove the environment, caches and runs
 	rm -rf $(VENV) .venv-pecos runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
