@@ -76,6 +76,7 @@ class Tree:
 def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: int | list[int]) -> Clusters:
     """Rows of `points` in 2^n clusters of at most `max_size`, whose sizes differ by at most one.
 
+    None is empty, unless `max_size` is 1 and the points are not 2^n.
     Every split is spherical 2-means with equal halves (Parabel: Prabhu et al., WWW 2018, section 4.1).
 
     >>> balanced_clusters(np.array([[1, 0], [0, 1], [1, 0.1], [0.1, 1]]), max_size=2, seed=0).of_label.tolist()

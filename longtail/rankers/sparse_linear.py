@@ -7,7 +7,7 @@ learns from the documents for which it was shortlisted, which are those it must 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,8 +64,11 @@ def train(
         return train_block(rows, positives, shortlists, members, column[members], n_features, problem, float(threshold))
 
     groups = column // APART if lists is None else column
-    blocks = _blocks(groups, np.diff(positives[0]))
-    return _joined(each_in_threads(solve, blocks), np.concatenate(blocks), n_features)
+    counts = np.diff(positives[0])
+    blocks = _blocks(groups, counts)
+    trained = _joined(each_in_threads(solve, blocks), np.concatenate(blocks), n_features)
+    # Where nobody says yes the answer is no, even to a document like none that said so.
+    return replace(trained, biases=np.where(counts > 0, trained.biases, np.float32(-1)))
 
 
 def _by_column(matrix: sp.csr_array) -> Rows:
