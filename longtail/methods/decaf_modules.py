@@ -133,7 +133,7 @@ def started(
     parts = config.classifier if refined else "text"
     vectors = at_first_length(vectors)
     with seeded(config.seed):
-        refinement = None if parts == "text" else _refinement(vectors, meetings.texts, config.refinement)
+        refinement = None if parts == "text" else _refinement(vectors, meetings.texts, parts)
         n_labels = len(meetings.texts[0]) - 1
         rows = LabelText(n_labels, config.dim, learning.dropout, START_BIAS, refinement, text=parts != "refinement")
         return Network(torch.from_numpy(vectors), rows, learning.dropout, config.lite and refined, meetings)
@@ -151,9 +151,9 @@ def at_first_length(vectors: np.ndarray) -> np.ndarray:
 START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
 
 
-def _refinement(vectors: np.ndarray, texts: Rows, start: str) -> Tensor:
+def _refinement(vectors: np.ndarray, texts: Rows, parts: str) -> Tensor:
     """Module III: ẑ² = E z, or random as existing methods do."""
-    if start == "text":
+    if parts != "no-init":
         return torch.from_numpy(bag_sums(texts, vectors))
     table = torch.empty(len(texts[0]) - 1, vectors.shape[1])
     return nn.init.kaiming_uniform_(table)
@@ -161,13 +161,15 @@ def _refinement(vectors: np.ndarray, texts: Rows, start: str) -> Tensor:
 
 def trained(network: Network, name: str, meetings: Meetings, learning: Learning, seed: int, run: Run) -> Network:
     """Through the loop, which resumes where an earlier attempt was killed."""
+    most = max(SMALLEST_BATCH, len(meetings.lengths) // STEPS_AN_EPOCH)
     optim = Optim(
-        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", warmup=0.02,
-        keep="last",
+        lr=learning.lr, epochs=learning.epochs, batch_size=min(learning.batch_size, most), schedule="linear",
+        warmup=0.02, keep="last",
     )  # fmt: skip
     return train(run, name, network, meetings, optim, seed=seed)
 
 
+STEPS_AN_EPOCH, SMALLEST_BATCH = 40, 4  # a small corpus has small batches: rows move by steps, not by documents
 POOL = 100  # labels that a document draws its negatives from
 EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -48,7 +49,7 @@ def _on_cpu(
 
 def _table(tensor: Tensor) -> np.ndarray:
     """(rows, width) view; a vector is a table of single numbers."""
-    return tensor.numpy().reshape(len(tensor), -1)
+    return tensor.numpy().reshape(len(tensor), math.prod(tensor.shape[1:]))  # -1 cannot tell the width of no rows
 
 
 def move_rows_plainly(

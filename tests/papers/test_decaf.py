@@ -84,12 +84,10 @@ def test_variants_of_table_6_leave_out_a_part_of_the_row(classifier: str, expect
 
 
 def test_refinement_starts_at_the_label_texts_bag_or_at_random():
-    texts, random = (
-        started(*one_label(), Config(dim=2, refinement=how), Config().ranker) for how in ("text", "random")
-    )
-    assert torch.allclose(texts.labels.refinement, torch.tensor([[2.0, -2.0]]))
-    random = random.labels.refinement
-    assert random.abs().max() <= math.sqrt(6 / 2) and not torch.allclose(random, texts.labels.refinement)
+    configs = Config(dim=2), Config(dim=2, classifier="no-init")
+    texts, random = (started(*one_label(), config, config.ranker).labels.refinement for config in configs)
+    assert torch.allclose(texts, torch.tensor([[2.0, -2.0]]))
+    assert random.abs().max() <= math.sqrt(6 / 2) and not torch.allclose(random, texts)
 
 
 def test_lite_freezes_token_vectors_after_module_one():
@@ -153,7 +151,7 @@ def test_a_score_is_the_product_of_label_and_cluster():
     """x̂ = (1, 0); clusters score 2 and 1, labels 2, 0, 1 score 0.5, 1 and −1."""
     shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
     ranker = Scorer(PLAIN, np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.zeros(3, np.float32))
-    answer = Instance(TWO, shortlister, ranker, beam=2).rank(csr([[1, 0]]), k=3)
+    answer = Instance(TWO, shortlister, ranker, beam=2, cluster_weight=1.0).rank(csr([[1, 0]]), k=3)
     expected = {2: sigmoid(2) * sigmoid(0.5), 0: sigmoid(1) * sigmoid(1), 1: sigmoid(1) * sigmoid(-1)}
     assert answer.labels.tolist() == [[2, 0, 1]]
     np.testing.assert_allclose(answer.scores[0], [expected[label] for label in (2, 0, 1)], rtol=1e-6)
@@ -162,7 +160,9 @@ def test_a_score_is_the_product_of_label_and_cluster():
 def test_labels_outside_the_opened_clusters_are_not_ranked():
     shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
     ranker = Scorer(PLAIN, np.ones((3, 2), np.float32), np.zeros(3, np.float32))
-    assert Instance(TWO, shortlister, ranker, beam=1).rank(csr([[1, 0]]), k=2).labels.tolist() == [[2, -1]]
+    assert Instance(TWO, shortlister, ranker, beam=1, cluster_weight=1.0).rank(csr([[1, 0]]), k=2).labels.tolist() == [
+        [2, -1]
+    ]
 
 
 # -- the loss ------------------------------------------------------------------------------------------------------
