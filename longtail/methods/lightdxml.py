@@ -36,7 +36,7 @@ from longtail.index.nearest import Nearest, Search
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import rows_of
-from longtail.metrics import Frequencies, evaluate_ranking
+from longtail.metrics import METRICS, Frequencies, evaluate_ranking
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
@@ -74,7 +74,9 @@ class Config:
     """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's."""
 
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
-    label_text: bool = setting(True, "a label's own text is read as a document of it", "the paper reads no label text")
+    label_text: Literal["none", "labels", "all"] = setting(
+        "labels", "a label's own text is read as one of its documents: nowhere, by the label encoder, or by all", "none"
+    )
     vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
     dim: int = setting(256, "length of token, document and label vectors", "released configs: 300")
     shortlist: int = setting(200, "labels proposed for a document, k", "Table V: 500 to 650")
@@ -83,7 +85,7 @@ class Config:
     classifiers: Classifiers = setting(Classifiers(), "document encoder and classifiers")
     search: Search = setting(Search(), "how the nearest labels are found")
     beta: float | None = setting(None, "share of the classifier in a score; none: chosen on validation", "Table V")
-    metric: str = setting("nDCG@5", "what β is chosen by, a metric at 1, 3 or 5")
+    metric: str = setting("nDCG@5", "what β is chosen by, as PSP@5")
     valid_documents: int = setting(1000, "documents held out of training to choose β by, a tenth of all at most")
     seed: int = setting(0, "draws first weights, order, negatives and dropout")
 
@@ -92,6 +94,8 @@ class Config:
             raise ConfigError("shortlist, reindex and dim are at least 1")
         if self.beta is not None and not 0 <= self.beta <= 1:
             raise ConfigError(f"beta = {self.beta}: it is a share, from 0 (shortlist alone) to 1 (classifier alone)")
+        if self.metric not in (known := [f"{name}@{k}" for name in METRICS for k in (1, 3, 5)]):
+            raise ConfigError(f"metric = {self.metric!r}: it must be one of {', '.join(known)}")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -137,11 +141,12 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
     train, valid = corpus.hold_out(config.valid_documents if config.beta is None else 0, config.seed)
     if train.labels.nnz == 0:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
-    bags = run.stage("words", learn_words, train, config.words, config.label_text)
-    data = run.stage("data", gather, bags, train, config.label_text)
+    bags = run.stage("words", learn_words, train, config.words, config.label_text != "none")
+    data = run.stage("data", gather, bags, train, config.label_text != "none")
     vocabulary = bags.tfidf.vocabulary if bags.tfidf else [""] * bags.n_features
     vectors = run.stage("vectors", first_vectors, vocabulary, config.vectors, config.dim, config.seed)
-    encoder, nearest, fusion = learn(data, vectors, config, run)
+    classified = data if config.label_text == "all" else data.first(len(train))
+    encoder, nearest, fusion = learn(data, classified, vectors, config, run)
     model = LightDXML(bags, encoder, nearest, fusion, config.shortlist)
     if config.beta is None and valid.labels.nnz:
         model = replace(model, fusion=replace(fusion, beta=choose_beta(model, train, valid, config, run)))
@@ -157,6 +162,13 @@ class Data:
 
     documents: sp.csr_array  # x: (documents, tokens)
     labels: sp.csr_array  # y: (documents, labels)
+
+    def __len__(self) -> int:
+        return self.documents.shape[0]
+
+    def first(self, count: int) -> Data:
+        """Without the label texts, which stand behind the documents."""
+        return Data(self.documents[:count], self.labels[:count])
 
 
 def learn_words(corpus: Corpus, options: TfidfOptions, label_text: bool) -> Bags:
@@ -188,7 +200,10 @@ def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, 
     """The β that ranks the held-out documents best."""
     x = model.encoder.documents(model.bags.rows(valid.documents))
     shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
-    hidden, seen = own_labels(valid.documents, valid.label_set, config.label_text), Frequencies.of(train.labels)
+    hidden, seen = (
+        own_labels(valid.documents, valid.label_set, config.label_text != "none"),
+        Frequencies.of(train.labels),
+    )
     judged = {}
     for beta in GRID:
         ranking = replace(model.fusion, beta=beta).rank(x, shortlist, 5 + 1)
@@ -219,7 +234,7 @@ def need(corpus: Corpus, config: Config) -> Need:
     entries = features_expected(corpus.documents)
     tokens = min(entries // 3 + corpus.n_labels, 2_000_000)
     parameters = config.dim * (tokens + 2 * corpus.n_labels + 3 * config.dim)
-    documents = len(corpus) + corpus.n_labels * config.label_text
+    documents = len(corpus) + corpus.n_labels * (config.label_text == "all")
     turns = -(-config.classifiers.epochs // config.reindex)
     shortlists = 4 * documents * min(config.shortlist, corpus.n_labels)
     # A table that learns has two moments and, at times, a checkpoint beside it; a turn keeps its shortlists.

@@ -50,19 +50,21 @@ class Turn:
     shortlists: np.ndarray  # (documents, k) int32
 
 
-def learn(data: Data, vectors: np.ndarray, config: Config, run: Run) -> tuple[Encoder, Nearest, Fusion]:
-    """Steps 2 to 5."""
+def learn(
+    embedded: Data, classified: Data, vectors: np.ndarray, config: Config, run: Run
+) -> tuple[Encoder, Nearest, Fusion]:
+    """Steps 2 to 5: label vectors from what is `embedded`, classifiers from what is `classified`, its first rows."""
     encoder = Encoder(vectors, np.eye(config.dim, dtype=np.float32), np.zeros(config.dim, np.float32))
     network, layers = None, first_layers(config.dim, config.labels, config.seed)
-    often = replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
+    often = len(classified), replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
     for turn, epoch in enumerate(range(0, config.classifiers.epochs, config.reindex)):
-        found = run.stage(f"labels-{turn}", embed_labels, data, encoder, layers, config, run, turn, often)
-        layers, network = found.layers, network or started(vectors, found.nearest, data.labels.shape[1], config)
-        meetings = Meetings(data.documents, data.labels, found.shortlists, config.classifiers.negatives)
+        found = run.stage(f"labels-{turn}", embed_labels, embedded, encoder, layers, config, run, turn, *often)
+        layers, network = found.layers, network or started(vectors, found.nearest, classified.labels.shape[1], config)
+        meetings = Meetings(classified.documents, classified.labels, found.shortlists, config.classifiers.negatives)
         run.train("classifiers", network, meetings, optim(config), seed=config.seed, until=epoch + config.reindex)
         encoder = network.encoder()
     assert network is not None
-    last = run.stage("labels-last", embed_labels, data, encoder, layers, config, run, turn + 1, None)
+    last = run.stage("labels-last", embed_labels, embedded, encoder, layers, config, run, turn + 1, 0, config.search)
     return encoder, last.nearest, network.fusion(config.beta)
 
 
@@ -82,12 +84,9 @@ def optim(config: Config) -> Optim:
 
 
 def embed_labels(
-    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, search: Search | None
+    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, asking: int, search: Search
 ) -> Turn:
-    """Train the label encoder on documents as they are encoded now, and find the labels nearest to each.
-
-    Without `search`, nobody learns from the shortlists any more, and there are none.
-    """
+    """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
     documents = encoder.documents(data.documents)
     means = centroids(documents, data.labels)
     learning, pairs = config.labels, Pairs(documents, means, data.labels)
@@ -96,9 +95,8 @@ def embed_labels(
     )
     network = LabelEncoder(layers, learning.relu)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn)
-    nearest = nearest_over(network.vectors(means), search or config.search)
-    shortlists = nearest.find(documents if search else documents[:0], config.shortlist)[0]
-    return Turn(network.layers(), nearest, shortlists)
+    nearest = nearest_over(network.vectors(means), search)
+    return Turn(network.layers(), nearest, nearest.find(documents[:asking], config.shortlist)[0])
 
 
 def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
@@ -309,8 +307,10 @@ class Meetings:
     def _shared(
         self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, None]:
-        places = rng.integers(self.shortlists.shape[1], size=(len(rows), self.negatives))
-        candidates = np.union1d(true.indices, self.shortlists[rows[:, None], places])
+        width = self.shortlists.shape[1]
+        places = (rng.random((len(rows), min(self.negatives, width))) * width).astype(np.int64)
+        drawn = self.shortlists[rows[:, None], places]
+        candidates = np.union1d(true.indices, drawn[drawn != PAD])
         targets = np.zeros((len(rows), len(candidates)), np.float32)
         documents = np.repeat(np.arange(len(rows)), np.diff(true.indptr))
         targets[documents, np.searchsorted(candidates, true.indices)] = 1
