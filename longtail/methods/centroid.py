@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.config import setting
-from longtail.corpus import PAD, Corpus, Documents, LabelSet
+from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
 from longtail.features.tfidf import TfidfOptions
+from longtail.index.frequent import label_shares, where_silent
 from longtail.kernels.csr import rows_of
 from longtail.kernels.nearest import nearest
 from longtail.ranking import Ranking
@@ -44,7 +45,7 @@ class Centroids:
 
 @dataclass(frozen=True)
 class Centroid:
-    """Nearest centroids by cosine; a document without known words gets the most frequent labels."""
+    """Nearest centroids by cosine; a document like no label gets the most frequent ones."""
 
     bags: Bags
     centroids: Centroids
@@ -54,17 +55,8 @@ class Centroid:
         """The k nearest labels of each document; labels that share no word with it are left out."""
         features = self.bags.rows(documents)
         index = self.centroids.starts, self.centroids.labels, self.centroids.weights
-        labels, cosines = nearest(rows_of(features), index, len(self.shares), k)
-        empty = np.diff(features.indptr) == 0
-        labels[empty], cosines[empty] = most_frequent(self.shares, k)
-        return Ranking(labels, cosines)
-
-
-def most_frequent(shares: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The answer to a document that says nothing, (k,) each."""
-    order = np.argsort(-shares, kind="stable")[:k]
-    missing = (0, k - len(order))
-    return np.pad(order, missing, constant_values=PAD), np.pad(shares[order], missing)
+        nearest_labels = Ranking(*nearest(rows_of(features), index, len(self.shares), k))
+        return where_silent(features, self.shares, nearest_labels)
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:
@@ -73,8 +65,7 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:
     features = run.stage("features", weigh_words, bags, corpus.documents)
     label_set = corpus.label_set if config.label_text else None
     centroids = run.stage("centroids", centroids_of, features, corpus.labels, bags, label_set)
-    counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
-    return Centroid(bags, centroids, (counts / len(corpus)).astype(np.float32))
+    return Centroid(bags, centroids, label_shares(corpus.labels))
 
 
 def learn_words(documents: Documents, options: TfidfOptions) -> Bags:
@@ -95,7 +86,13 @@ def centroids_of(features: sp.csr_array, labels: sp.csr_array, bags: Bags, label
     return Centroids(*rows_of(centroids.T.tocsr()))
 
 
+PROGRAM = 250_000_000  # bytes before any document is read: interpreter, libraries, compiled code
+WORDS = 4000  # different words in the documents of one label, however many they are
+
+
 def need(corpus: Corpus, config: Config) -> Need:
-    """Estimates from the lengths of the texts, checked against measured runs."""
+    """Estimates from counts alone, checked against measured runs."""
     entries = features_expected(corpus.documents)
-    return Need(parameters=entries, memory=24 * entries, disk=24 * entries)
+    # Half of what a label's documents say they say together.
+    parameters = 1 + min(entries * corpus.labels.nnz // len(corpus) // 2, WORDS * corpus.n_labels)
+    return Need(parameters, memory=PROGRAM + 24 * (entries + parameters), disk=8 * entries + 16 * parameters)

@@ -29,8 +29,10 @@ from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
+from longtail.index.frequent import label_shares, where_silent
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.sparse_scores import open_nodes
+from longtail.kernels.threads import available_cores
 from longtail.rankers import sparse_linear
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
@@ -50,7 +52,7 @@ class Config:
         "most believed clusters whose labels a training document counts against; 0: those of its labels",
         "validation",
     )
-    path_weight: float = setting(
+    cluster_weight: float = setting(
         0.4, "how much the clusters' beliefs count in a label's score; 0: they only find it, 1: PECOS", "validation"
     )
     belief: Literal["l3-hinge", "l2-hinge", "l1-hinge", "sigmoid"] = setting(
@@ -58,7 +60,7 @@ class Config:
     )
     cost: float = setting(1.0, "weight of the loss against the squared weights", "Parabel, PECOS")
     tolerance: float = setting(0.3, "how exactly classifiers are solved; smaller is slower", "validation; PECOS 0.1")
-    threshold: float = setting(0.1, "smaller weights are dropped", "Parabel, PECOS")
+    smallest_weight: float = setting(0.1, "smaller weights are dropped", "Parabel, PECOS")
     seed: int = setting(0, "draws the clusterings")
 
 
@@ -83,12 +85,12 @@ class Descent:
     tree: Tree
     levels: list[Level]
 
-    def rank(self, features: sp.csr_array, k: int, beam: int, power: float, path_weight: float) -> Ranking:
+    def rank(self, features: sp.csr_array, k: int, beam: int, power: float, cluster_weight: float) -> Ranking:
         """The best k labels in the clusters that each document's beam reaches."""
         *upper, last = self.levels
         rows = rows_of(features)
         clusters, beliefs = reach(self.tree, upper, rows, beam, power)
-        path = clusters, beliefs**path_weight
+        path = clusters, beliefs**cluster_weight
         return Ranking(*open_level(self.tree.starts[-1], last, self.tree.labels, rows, path, k, power))
 
 
@@ -100,14 +102,17 @@ class Linear:
     descents: list[Descent]
     beam: int
     power: float
-    path_weight: float
+    cluster_weight: float
+    shares: np.ndarray  # (labels,) float32: the share of training documents that carry the label
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
-        features, walk = self.bags.rows(documents), (self.beam, self.power, self.path_weight)
+        features, walk = self.bags.rows(documents), (self.beam, self.power, self.cluster_weight)
         if len(self.descents) == 1:
-            return self.descents[0].rank(features, k, *walk)
-        return average([descent.rank(features, max(k, POOL), *walk) for descent in self.descents], k=k)
+            ranking = self.descents[0].rank(features, k, *walk)
+        else:
+            ranking = average([descent.rank(features, max(k, POOL), *walk) for descent in self.descents], k=k)
+        return where_silent(features, self.shares, ranking)
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
@@ -115,7 +120,8 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
     bags = run.stage("words", learn_words, corpus.documents, config.words)
     features = run.stage("features", weigh_words, bags, corpus.documents)
     descents = [grow(features, corpus.labels, config, run, number) for number in range(1, config.trees + 1)]
-    return Linear(bags, descents, config.beam, POWERS[config.belief], config.path_weight)
+    walk = config.beam, POWERS[config.belief], config.cluster_weight
+    return Linear(bags, descents, *walk, label_shares(corpus.labels))
 
 
 def grow(features: sp.csr_array, labels: sp.csr_array, config: Config, run: Run, number: int) -> Descent:
@@ -165,7 +171,7 @@ def train_level(tree: Tree, above: list[Level], features: sp.csr_array, labels: 
         tree.parents(at),
         cost=config.cost,
         tolerance=config.tolerance,
-        threshold=config.threshold,
+        threshold=config.smallest_weight,
         seed=config.seed,
     )
     return Level(*rows_of(trained.weights.T.tocsr()), trained.biases)
@@ -218,8 +224,24 @@ def open_level(
 # -- what it takes -----------------------------------------------------------------------------------------------------
 
 
+PROGRAM = 250_000_000  # bytes before any document is read: interpreter, libraries, compiled code
+KEPT = 800  # weights above the threshold that a label keeps, however long its documents are
+
+
 def need(corpus: Corpus, config: Config) -> Need:
-    """Estimates from the lengths of the texts, checked against measured runs."""
-    entries = features_expected(corpus.documents)
-    parameters = config.trees * 2 * entries
-    return Need(parameters, memory=24 * entries, disk=24 * entries)
+    """Estimates from counts alone, checked against measured runs."""
+    entries, words = features_expected(corpus.documents), words_expected(corpus.documents)
+    n_used = max(1, len(np.unique(corpus.labels.indices)))
+    entries_per_label = entries / len(corpus) * corpus.labels.nnz / n_used
+    parameters = 1 + int(config.trees * n_used * min(2 * entries_per_label, KEPT))
+    # The widest level is trained on all documents: a dual variable and a sign a document, a weight a word.
+    block = sparse_linear.TOGETHER * (5 * len(corpus) + 4 * words)
+    memory = PROGRAM + 24 * entries + 16 * parameters + available_cores() * block
+    return Need(parameters, memory, disk=8 * entries + 16 * parameters + 40 * words)
+
+
+def words_expected(documents: Documents) -> int:
+    """Different features of all documents; in texts they grow with the square root of the length (Heaps' law)."""
+    if documents.texts is None:
+        return documents.features.shape[1]  # type: ignore[union-attr]
+    return int(20 * np.sqrt((documents.texts.stops - documents.texts.starts).sum()))

@@ -30,11 +30,11 @@ def objective(features: sp.csr_array, sign: np.ndarray, weights: np.ndarray, bia
 @njit
 def orders(seed: int, n_documents: int, n_passes: int):
     """The orders in which documents are visited, drawn as the kernel draws them."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     order = np.arange(n_documents)
     drawn = np.empty((n_passes, n_documents), np.int64)
     for at in range(n_passes):
-        np.random.shuffle(order)
+        np.random.shuffle(order)  # noqa: NPY002
         drawn[at] = order
     return drawn
 
@@ -118,11 +118,11 @@ def test_another_seed_ends_at_the_same_optimum():
 
 def test_numpys_own_generator_is_left_alone():
     features, sign = documents(), signs()
-    np.random.seed(1)
-    expected = np.random.random(3)
-    np.random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    expected = np.random.random(3)  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
     solve(rows_of(features), features.shape[1], sign, EXACT)
-    assert np.array_equal(np.random.random(3), expected)
+    assert np.array_equal(np.random.random(3), expected)  # noqa: NPY002
 
 
 # -- a block of labels with lists of documents -----------------------------------------------------------------------
