@@ -50,7 +50,7 @@ class Labels:
     epochs: int = setting(1, "times every document is read, each time the encoder is trained", "Table V: 4 to 8")
     lr: float = setting(1e-3, "peak learning rate", "released configs: 2e-4 to 3e-3")
     batch_size: int = setting(256, "documents in a batch", "released configs: 256 or 512 pairs")
-    hidden: int = setting(256, "width between the two layers, D̂", "released configs: 600 to 2400")
+    hidden: int | None = setting(None, "width between the two layers, D̂; none: as wide as vectors", "600 to 2400")
     start: Literal["identity", "random"] = setting("identity", "layers before they learn: identity is the mean itself")
     relu: bool = setting(False, "label vectors are cut off at zero", "Eq. 4 does, the authors' code does not")
 
@@ -60,9 +60,9 @@ class Classifiers:
     """How document encoder and classifiers learn (step 4)."""
 
     epochs: int = setting(8, "times every document is read", "Table V: 16 or 21")
-    lr: float = setting(0.005, "peak learning rate", "Table V: 0.006 to 0.009")
+    lr: float = setting(0.01, "peak learning rate", "Table V: 0.006 to 0.009")
     batch_size: int = setting(128, "documents in a batch", "released configs: 255")
-    dropout: float = setting(0.5, "share of a layer's output dropped while learning", "released configs")
+    dropout: float = setting(0.2, "share of a layer's output dropped while learning", "released configs: 0.5")
     negatives: int = setting(
         10, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
     )
@@ -92,6 +92,10 @@ class Config:
     def __post_init__(self) -> None:
         if self.shortlist < 1 or self.reindex < 1 or self.dim < 1:
             raise ConfigError("shortlist, reindex and dim are at least 1")
+        if self.labels.start == "identity" and (self.labels.hidden or self.dim) < self.dim:
+            raise ConfigError(
+                f"labels.hidden = {self.labels.hidden}: nothing narrower than dim can start as the identity"
+            )
         if self.beta is not None and not 0 <= self.beta <= 1:
             raise ConfigError(f"beta = {self.beta}: it is a share, from 0 (shortlist alone) to 1 (classifier alone)")
         if self.metric not in (known := [f"{name}@{k}" for name in METRICS for k in (1, 3, 5)]):

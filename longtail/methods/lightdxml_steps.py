@@ -109,7 +109,8 @@ def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
 def first_layers(dim: int, learning: Labels, seed: int) -> Layers:
     """Two layers that change nothing, or as torch draws them."""
     with seeded(seed):
-        first, second = nn.Linear(dim, learning.hidden), nn.Linear(learning.hidden, dim)
+        hidden = learning.hidden or dim
+        first, second = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
     if learning.start == "identity":
         for layer in (first, second):
             nn.init.eye_(layer.weight)

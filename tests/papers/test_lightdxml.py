@@ -107,7 +107,7 @@ def test_equation_2_the_loss_of_a_document_is_summed_over_its_labels():
     assert loss.item() == pytest.approx((math.log(10) + math.log(2)) / 2, abs=1e-6)
 
 
-@pytest.mark.parametrize("hidden", [2, 5])
+@pytest.mark.parametrize("hidden", [None, 2, 5])
 def test_identity_layers_leave_the_mean_as_it_is_and_random_ones_do_not(hidden: int):
     means = torch.tensor([[2.0, -3.0]])
     as_is, drawn = (first_layers(2, Labels(hidden=hidden, start=how), seed=1) for how in ("identity", "random"))
@@ -251,7 +251,9 @@ def test_beta_is_not_chosen_by_documents_that_are_a_labels_own_text():
     assert hidden.toarray().tolist() == [[0, 1], [0, 0]]
 
 
-@pytest.mark.parametrize("setting", [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"metric": "nDCG@7"}])
+@pytest.mark.parametrize(
+    "setting", [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"labels": Labels(hidden=9)}, {"metric": "nDCG@7"}]
+)
 def test_impossible_settings_are_refused(setting: dict):
     with pytest.raises(ConfigError):
         Config(**setting)
@@ -259,7 +261,7 @@ def test_impossible_settings_are_refused(setting: dict):
 
 # -- step 5: the cycle -----------------------------------------------------------------------------------------------
 
-SMALL = {"dim": 16, "labels.hidden": 16, "classifiers.epochs": 5, "reindex": 2, "shortlist": 20}
+SMALL = {"dim": 16, "classifiers.epochs": 5, "reindex": 2, "shortlist": 20}
 
 
 def events(run: Path) -> list[dict]:
