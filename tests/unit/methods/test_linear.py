@@ -113,4 +113,4 @@ def test_a_corpus_in_which_nothing_is_labelled_is_refused(tmp_path: Path):
 
 def test_more_trees_need_more(planted: Splits):
     one, three = (need(planted.train, build(Config, {"trees": trees})) for trees in (1, 3))
-    assert three.parameters == 3 * one.parameters and three.disk > one.disk
+    assert three.parameters > 2 * one.parameters and three.disk > one.disk and three.memory > one.memory
