@@ -29,7 +29,8 @@ import scipy.sparse as sp
 from longtail.config import setting
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import Bags, features_expected
+from longtail.features.bags import features_expected
+from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.nearest import Nearest, Search
@@ -74,6 +75,7 @@ class Config:
     """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's."""
 
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
+    subwords: int = setting(8000, "WordPieces to learn from the corpus and read beside the words; 0: words alone", "0")
     label_text: Literal["none", "labels", "all"] = setting(
         "labels", "a label's own text is read as one of its documents: nowhere, by the label encoder, or by all", "none"
     )
@@ -123,7 +125,7 @@ class Encoder:
 class LightDXML:
     """Nearest labels, and a classifier for each of them."""
 
-    bags: Bags
+    reader: Reader
     encoder: Encoder
     nearest: Nearest
     fusion: Fusion
@@ -131,7 +133,7 @@ class LightDXML:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document's shortlist."""
-        x = self.encoder.documents(self.bags.rows(documents))
+        x = self.encoder.documents(self.reader.bags(documents))
         return self.fusion.rank(x, Shortlist(*self.nearest.find(x, self.shortlist)), k)
 
 
@@ -145,13 +147,13 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
     train, valid = corpus.hold_out(config.valid_documents if config.beta is None else 0, config.seed)
     if train.labels.nnz == 0:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
-    bags = run.stage("words", learn_words, train, config.words, config.label_text != "none")
-    data = run.stage("data", gather, bags, train, config.label_text != "none")
-    vocabulary = bags.tfidf.vocabulary if bags.tfidf else [""] * bags.n_features
-    vectors = run.stage("vectors", first_vectors, vocabulary, config.vectors, config.dim, config.seed)
+    everything = with_label_texts(train, wanted=config.label_text != "none")
+    reader = run.stage("words", learn_words, everything.documents, config.words, config.subwords)
+    data = Data(run.stage("documents", read, reader, everything.documents), everything.labels)
+    vectors = run.stage("vectors", first_vectors, reader.vocabulary, config.vectors, config.dim, config.seed)
     classified = data if config.label_text == "all" else data.first(len(train))
     encoder, nearest, fusion = learn(data, classified, vectors, config, run)
-    model = LightDXML(bags, encoder, nearest, fusion, config.shortlist)
+    model = LightDXML(reader, encoder, nearest, fusion, config.shortlist)
     if config.beta is None and valid.labels.nnz:
         model = replace(model, fusion=replace(fusion, beta=choose_beta(model, train, valid, config, run)))
     return model
@@ -175,15 +177,14 @@ class Data:
         return Data(self.documents[:count], self.labels[:count])
 
 
-def learn_words(corpus: Corpus, options: TfidfOptions, label_text: bool) -> Bags:
-    """The tokens of documents, and of label texts if these are read."""
-    return Bags.fit(with_label_texts(corpus, label_text).documents, options)
+def learn_words(documents: Documents, options: TfidfOptions, subwords: int) -> Reader:
+    """Which tokens there are and what they weigh."""
+    return Reader.fit(documents, options, subwords)
 
 
-def gather(bags: Bags, corpus: Corpus, label_text: bool) -> Data:
-    """Documents as bags of weighed tokens, and their labels."""
-    everything = with_label_texts(corpus, label_text)
-    return Data(bags.rows(everything.documents), everything.labels)
+def read(reader: Reader, documents: Documents) -> sp.csr_array:
+    """Documents as bags of weighed tokens."""
+    return reader.bags(documents)
 
 
 def with_label_texts(corpus: Corpus, wanted: bool) -> Corpus:
@@ -202,7 +203,7 @@ GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
     """The β that ranks the held-out documents best."""
-    x = model.encoder.documents(model.bags.rows(valid.documents))
+    x = model.encoder.documents(model.reader.bags(valid.documents))
     shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
     hidden, seen = (
         own_labels(valid.documents, valid.label_set, config.label_text != "none"),

@@ -17,6 +17,7 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags
+from longtail.features.reading import Reader
 from longtail.index.nearest import Search, nearest_over
 from longtail.methods.lightdxml import Config, Encoder, Labels, LightDXML, own_labels, with_label_texts
 from longtail.methods.lightdxml_steps import (
@@ -200,7 +201,9 @@ def one_text_model(beta: float) -> LightDXML:
     """x̂ = (2, 0) for the feature; cosines 1, 0.6, 0; classifiers score −1, 1, 3."""
     encoder = Encoder(*f32([[1, 0]], np.eye(2), [0, 0]))
     nearest = nearest_over(np.array([[2, 0], [3, 4], [0, 1]], np.float32), Search())
-    return LightDXML(Bags(1, None), encoder, nearest, Fusion(*f32([[-0.5, 9], [0.5, 9], [1.5, 9]], [0, 0, 0]), beta), 2)
+    return LightDXML(
+        Reader(Bags(1, None), None), encoder, nearest, Fusion(*f32([[-0.5, 9], [0.5, 9], [1.5, 9]], [0, 0, 0]), beta), 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,7 +264,7 @@ def test_impossible_settings_are_refused(setting: dict):
 
 # -- step 5: the cycle -----------------------------------------------------------------------------------------------
 
-SMALL = {"dim": 16, "classifiers.epochs": 5, "reindex": 2, "shortlist": 20}
+SMALL = {"dim": 16, "subwords": 0, "classifiers.epochs": 5, "reindex": 2, "shortlist": 20}
 
 
 def events(run: Path) -> list[dict]:
