@@ -18,9 +18,9 @@ from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
 from longtail.features.tfidf import TfidfOptions
-from longtail.index.frequent import label_shares, where_silent
 from longtail.kernels.csr import rows_of
 from longtail.kernels.nearest import nearest
+from longtail.rankers.frequent import label_shares, where_silent
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
 

@@ -29,11 +29,11 @@ from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
-from longtail.index.frequent import label_shares, where_silent
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import available_cores
 from longtail.rankers import sparse_linear
+from longtail.rankers.frequent import label_shares, where_silent
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
 
