@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.ensemble import average
-from longtail.errors import CorpusError
+from longtail.errors import ConfigError, CorpusError
 from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
@@ -63,7 +63,16 @@ class Config:
     smallest_weight: float = setting(0.1, "smaller weights are dropped", "Parabel, PECOS")
     seed: int = setting(0, "draws the clusterings")
 
+    def __post_init__(self) -> None:
+        for name, least in LEAST.items():
+            if not getattr(self, name) >= least:
+                raise ConfigError(f"{name} = {getattr(self, name)}: it must be at least {least}")
+        if not (self.cost > 0 and self.tolerance > 0):
+            raise ConfigError(f"cost = {self.cost}, tolerance = {self.tolerance}: both must be above 0")
 
+
+LEAST = {"trees": 1, "labels_per_cluster": 1, "branching": 2, "beam": 1, "negatives": 0, "cluster_weight": 0,
+         "threshold": 0, "seed": 0}  # fmt: skip
 POWERS = {"l3-hinge": 3.0, "l2-hinge": 2.0, "l1-hinge": 1.0, "sigmoid": 0.0}
 POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from longtail.config import build
 from longtail.corpus import Corpus, Documents, Splits
-from longtail.errors import CorpusError
+from longtail.errors import ConfigError, CorpusError
 from longtail.index.clusters import Tree
 from longtail.methods import linear
 from longtail.methods.linear import Config, Linear, fit, need
@@ -114,3 +114,12 @@ def test_a_corpus_in_which_nothing_is_labelled_is_refused(tmp_path: Path):
 def test_more_trees_need_more(planted: Splits):
     one, three = (need(planted.train, build(Config, {"trees": trees})) for trees in (1, 3))
     assert three.parameters > 2 * one.parameters and three.disk > one.disk and three.memory > one.memory
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"trees": 0}, {"labels_per_cluster": 0}, {"beam": 0}, {"cost": 0}, {"tolerance": "nan"}, {"negatives": -1}],
+)
+def test_impossible_settings_are_refused_by_name(wrong: dict):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        build(Config, wrong)
