@@ -72,7 +72,7 @@ class Config:
 
 
 LEAST = {"trees": 1, "labels_per_cluster": 1, "branching": 2, "beam": 1, "negatives": 0, "cluster_weight": 0,
-         "threshold": 0, "seed": 0}  # fmt: skip
+         "smallest_weight": 0, "seed": 0}  # fmt: skip
 POWERS = {"l3-hinge": 3.0, "l2-hinge": 2.0, "l1-hinge": 1.0, "sigmoid": 0.0}
 POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
 
