@@ -65,7 +65,7 @@ class Classifiers:
     batch_size: int = setting(128, "documents in a batch", "released configs: 255")
     dropout: float = setting(0.2, "share of a layer's output dropped while learning", "released configs: 0.5")
     negatives: int = setting(
-        10, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
+        40, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
     )
     start: Literal["labels", "random"] = setting("labels", "rows before they learn: label vectors, or random", "random")
 
