@@ -245,8 +245,8 @@ def need(corpus: Corpus, config: Config) -> Need:
     parameters = 1 + int(config.trees * n_used * min(2 * entries_per_label, KEPT))
     # The widest level is trained on all documents: a dual variable and a sign a document, a weight a word.
     block = sparse_linear.TOGETHER * (5 * len(corpus) + 4 * words)
-    memory = PROGRAM + 24 * entries + 16 * parameters + available_cores() * block
-    return Need(parameters, memory, disk=8 * entries + 16 * parameters + 40 * words)
+    memory = PROGRAM + 24 * entries + 20 * parameters + available_cores() * block
+    return Need(parameters, memory, disk=10 * entries + 20 * parameters + 40 * words)
 
 
 def words_expected(documents: Documents) -> int:
