@@ -75,7 +75,7 @@ class Config:
     """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's."""
 
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
-    subwords: int = setting(8000, "WordPieces to learn from the corpus and read beside the words; 0: words alone", "0")
+    subwords: int = setting(0, "WordPieces to learn from the corpus and read beside the words; 0: words alone")
     label_text: Literal["none", "labels", "all"] = setting(
         "labels", "a label's own text is read as one of its documents: nowhere, by the label encoder, or by all", "none"
     )
