@@ -94,7 +94,7 @@ def embed_labels(
         lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", keep="last"
     )
     network = LabelEncoder(layers, learning.relu)
-    network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn)
+    network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
     nearest = nearest_over(network.vectors(means), search)
     return Turn(network.layers(), nearest, nearest.find(documents[:asking], config.shortlist)[0])
 
@@ -115,6 +115,11 @@ def first_layers(dim: int, learning: Labels, seed: int) -> Layers:
         for layer in (first, second):
             nn.init.eye_(layer.weight)
             nn.init.zeros_(layer.bias)
+    return layers_of(first, second)
+
+
+def layers_of(first: nn.Linear, second: nn.Linear) -> Layers:
+    """Copies that no longer learn."""
     return Layers(*(array(each) for each in (first.weight, first.bias, second.weight, second.bias)))
 
 
@@ -123,10 +128,8 @@ class LabelEncoder(nn.Module):
 
     def __init__(self, layers: Layers, relu: bool):
         super().__init__()
-        self.first, self.second = (
-            _linear(layers.first, layers.first_offset),
-            _linear(layers.second, layers.second_offset),
-        )
+        self.first = _linear(layers.first, layers.first_offset)
+        self.second = _linear(layers.second, layers.second_offset)
         self.relu = relu
 
     def forward(self, means: Tensor) -> Tensor:
@@ -148,9 +151,7 @@ class LabelEncoder(nn.Module):
 
     def layers(self) -> Layers:
         """What the next turn starts from."""
-        return Layers(
-            *(array(each) for each in (self.first.weight, self.first.bias, self.second.weight, self.second.bias))
-        )
+        return layers_of(self.first, self.second)
 
 
 def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
@@ -163,7 +164,7 @@ def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
 
 def array(tensor: Tensor) -> np.ndarray:
     """A copy that does not learn."""
-    return np.array(tensor.detach().numpy(), np.float32)
+    return np.array(tensor.detach().cpu().numpy(), np.float32)
 
 
 @dataclass(frozen=True)
