@@ -189,11 +189,11 @@ class Corpus:
         digest = hashlib.sha256()
         for matrix in matrices:
             for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype("<f4")):
-                digest.update(np.ascontiguousarray(array))
+                digest.update(np.ascontiguousarray(array).data)
         for text in texts:
             packed = text.packed()
-            digest.update(np.ascontiguousarray(packed.data))
-            digest.update(packed.stops)
+            digest.update(np.ascontiguousarray(packed.data).data)
+            digest.update(packed.stops.data)
         return replace(self, fingerprint=digest.hexdigest()[:16])
 
     def __post_init__(self) -> None:

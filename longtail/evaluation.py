@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +35,7 @@ def evaluate(
     spare = 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
     ranking = model.rank(corpus.documents, max(DEPTH, *ks) + spare)
     scored = evaluate_ranking(ranking, truth, train=seen, a=a, b=b, ks=ks, filtered=filtered)
-    about = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
+    about: dict[str, Any] = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
     about |= {"documents": len(corpus), "labels": corpus.n_labels, "propensity": {"a": a, "b": b}}
     return dataclasses.replace(scored, corpus=about, model=dataclasses.asdict(model.about))
 

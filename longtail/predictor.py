@@ -42,7 +42,7 @@ ENSEMBLE = "ensemble"
 class Suggestion(NamedTuple):
     """One label suggested for a text."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # a label's number; tuple.index is nobody's loss
     id: str
     name: str
     score: float

@@ -114,7 +114,7 @@ class Run:
             f"{len(corpus):,} documents, {corpus.n_labels:,} labels, {need.parameters:,} parameters; "
             f"needs about {size(need.memory)} of memory and {size(need.disk)} of disk"
         )
-        self.log("need", documents=len(corpus), labels=corpus.n_labels, **vars(need))
+        self.log("need", documents=len(corpus), labels=corpus.n_labels, needs=vars(need))
         free = free_memory()
         if need.memory > free:
             raise RunError(f"this training needs about {size(need.memory)} of memory and {size(free)} are free")

@@ -186,7 +186,7 @@ def test_it_says_what_is_coming(tmp_path):
     with opened(tmp_path, say=lines.append) as run:
         run.announce(corpus(), Need(parameters=12345, memory=3 * 1024**2, disk=1536))
     assert lines == ["2 documents, 2 labels, 12,345 parameters; needs about 3.0 MB of memory and 1.5 KB of disk"]
-    assert next(line for line in events(tmp_path) if line["event"] == "need")["parameters"] == 12345
+    assert next(line for line in events(tmp_path) if line["event"] == "need")["needs"]["parameters"] == 12345
 
 
 def test_a_training_that_does_not_fit_in_memory_is_refused(tmp_path, monkeypatch):
