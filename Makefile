@@ -40,7 +40,7 @@ format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench  ## every table in benchmarks/results (hours: peers are trained too)
+bench: $(VENV)/.bench .venv-pecos  ## every table in benchmarks/results (hours: peers are trained too)
 	$(BIN)/python -m benchmarks
 
 $(VENV)/.bench: $(VENV)/.dev

@@ -1,0 +1,8 @@
+"""Every table, one after the other: python -m benchmarks.  Hours; each can be run alone as python -m benchmarks.NAME."""
+
+import subprocess
+import sys
+
+for name in ("loading", "metrics", "tfidf", "nearest", "linear"):
+    print(f"== {name}", flush=True)
+    subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)
