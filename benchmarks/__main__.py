@@ -1,4 +1,4 @@
-"""Every table, one after the other: python -m benchmarks.  Hours; each can be run alone as python -m benchmarks.NAME."""
+"""Every table, one after the other: python -m benchmarks.  Takes hours; python -m benchmarks.NAME makes one."""
 
 import subprocess
 import sys
