@@ -19,5 +19,5 @@ scores, batch = timed(lambda: model.predict(test, only_topk=DEPTH, threads=THREA
 _, alone = timed(
     lambda: [model.predict(test[at], only_topk=10, threads=1) for at in range(min(ONE_BY_ONE, test.shape[0]))]
 )
-settings = "libpecos 1.2.8 defaults: branching 16, leaves of 100, beam 10"
+settings = "libpecos 1.2.8 defaults"
 report(cost, batch, alone, test.shape[0], arrays_of(scores), size_of(place() / "model"), settings)
