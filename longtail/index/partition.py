@@ -29,7 +29,9 @@ def in_cluster_order(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
     """The same truth with columns renumbered, so that the labels of a cluster stand together."""
     place = np.empty(len(clusters.labels), np.int32)
     place[clusters.labels] = np.arange(len(place), dtype=np.int32)
-    moved = sp.csr_array((labels.data, place[labels.indices], labels.indptr.copy()), shape=labels.shape)
+    # Copies: the labels of a loaded corpus are mapped from disk and cannot be sorted in place.
+    entries = np.array(labels.data), place[labels.indices], np.array(labels.indptr)
+    moved = sp.csr_array(entries, shape=labels.shape)
     moved.sort_indices()
     return moved
 

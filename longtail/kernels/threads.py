@@ -1,10 +1,17 @@
-"""Compiled loops side by side: they release the interpreter's lock, so plain threads use every core."""
+"""Compiled loops side by side: they release the interpreter's lock, so plain threads use every core.
+
+The threads live as long as the program: a training step calls a dozen loops of a millisecond, and starting threads
+for each would cost as much as the loops.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from itertools import pairwise
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -19,12 +26,17 @@ def in_threads(function: Callable[[int, int], Result], n_items: int, threads: in
     >>> in_threads(lambda start, stop: sum(range(start, stop)), 10, threads=2)
     [10, 35]
     """
-    threads = max(1, min(threads or available_cores(), n_items))
+    threads = _allowed(threads, n_items)
     bounds = [n_items * at // threads for at in range(threads + 1)]
     if threads == 1:
         return [function(0, n_items)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, bounds[:-1], bounds[1:]))
+    others = [_pool(threads).submit(function, *part) for part in pairwise(bounds[1:])]
+    # The caller works too; if its slice fails it still waits for the others, which may be writing to its arrays.
+    try:
+        first = function(bounds[0], bounds[1])
+    finally:
+        wait(others)
+    return [first, *(other.result() for other in others)]
 
 
 def each_in_threads(
@@ -35,11 +47,11 @@ def each_in_threads(
     >>> each_in_threads(len, ["a", "bcd", ""], threads=2)
     [1, 3, 0]
     """
-    threads = threads or available_cores()
+    items = list(items)
+    threads = _allowed(threads, len(items))
     if threads == 1:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
+    return list(_pool(threads).map(function, items))
 
 
 def available_cores() -> int:
@@ -47,3 +59,26 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+# -- the threads ---------------------------------------------------------------------------------------------------
+
+_here = threading.local()
+
+
+def _allowed(threads: int | None, n_items: int) -> int:
+    # A loop inside a loop runs on its own thread alone: the others are busy, and one that waits for them may never end.
+    return 1 if getattr(_here, "is_worker", False) else max(1, min(threads or available_cores(), n_items))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, "longtail", initializer=_mark)
+
+
+def _mark() -> None:
+    _here.is_worker = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

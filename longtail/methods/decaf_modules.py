@@ -14,19 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from longtail.corpus import PAD
-from longtail.encoders.block import Block, bag, settled
+from longtail.encoders.block import Block, Dropout, bag, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
-from longtail.losses import masked_bce_per_document
 from longtail.methods.decaf import Config, Data, Learning, Scorer
-from longtail.rankers.label_text import LabelText, shortlist_logits
+from longtail.rankers.label_text import LabelText
+from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.train.loop import seeded, train
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -82,7 +80,7 @@ class Network(nn.Module):
     def __init__(self, vectors: Tensor, labels: LabelText, dropout: float, frozen: bool, meetings: Meetings):
         super().__init__()
         self.vectors = nn.Parameter(vectors, requires_grad=not frozen)
-        self.read, self.dropout, self.labels = Block(vectors.shape[1], dropout), nn.Dropout(dropout), labels
+        self.read, self.dropout, self.labels = Block(vectors.shape[1], dropout), Dropout(dropout), labels
         self.meetings = meetings
         # The same memory as the meetings' pool, so that a checkpoint carries it and a resume restores it.
         self.register_buffer("pool", None if meetings.pool is None else torch.from_numpy(meetings.pool))
@@ -96,13 +94,9 @@ class Network(nn.Module):
     def loss(self, batch: Meeting) -> Tensor:
         """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
         sums = bag(self.vectors, batch.starts, batch.tokens, batch.weights)
-        documents = self.dropout(self.read(sums[: len(batch.rows)]).relu())
-        rows, biases = self.labels(sums[len(batch.rows) :], batch.candidates)
-        if batch.shortlist is None:
-            logits = torch.addmm(biases, documents, rows.T)
-            return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
-        logits = shortlist_logits(documents, rows, batch.shortlist) + biases[batch.shortlist.clamp(min=0)]
-        return masked_bce_per_document(logits, batch.targets, batch.shortlist != PAD)
+        documents = self.dropout(self.read(sums[: batch.documents]).relu())
+        rows, biases = self.labels(sums[batch.documents :], batch.candidates)
+        return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Tokens and labels move where a batch touched them, blocks always."""
@@ -186,19 +180,6 @@ def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator)
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """A few documents and the labels they are scored against."""
-
-    rows: Tensor  # (batch,) which documents these are
-    starts: Tensor  # (batch + candidates + 1,) bags: the documents', then the candidates'
-    tokens: Tensor
-    weights: Tensor
-    candidates: Tensor  # (candidates,) int64 labels, in order
-    targets: Tensor  # (batch, candidates or width) 1 where a label is true
-    shortlist: Tensor | None = None  # (batch, width) int32 places in `candidates`, PAD; None: all documents meet all
-
-
-@dataclass(frozen=True)
 class Meetings:
     """Batches for the training loop.
 
@@ -223,19 +204,24 @@ class Meetings:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        if self.negatives:
-            return self._shared(rows, self._candidates(rows, rng))
-        if self.opened is None:
-            return self._shared(rows, np.arange(self.labels.shape[1]))
-        return self._own(rows)
+        true = self.labels[rows]
+        return meeting(self.documents, rows, self._candidates(rows, true, rng), self.texts)
 
-    def _candidates(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        shape, true = (len(rows), self.negatives), take(self.labels.indptr, rows, self.labels.indices)[1]
+    def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
+        if self.negatives:
+            return together(true, self._drawn(rows, rng))
+        if self.opened is None:
+            return together(true, np.arange(self.labels.shape[1]))
+        assert self.cluster_starts is not None
+        starts, members = members_of(self.cluster_starts, self.opened[rows])
+        return apart(true, starts, members, with_true=False)
+
+    def _drawn(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        n_labels, shape = self.labels.shape[1], (len(rows), self.negatives)
         if self.pool is None:
-            return np.union1d(true, rng.integers(self.labels.shape[1], size=shape))
+            return rng.integers(n_labels, size=shape)
         hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
-        easy = rng.integers(self.labels.shape[1], size=hard.size // EASY)
-        return np.union1d(np.union1d(true, easy), hard[hard != PAD])
+        return np.append(hard, rng.integers(n_labels, size=hard.size // EASY))
 
     def sharpen(self, scorer: Scorer) -> None:
         """Fill the pools with the labels that score best among those of the opened clusters."""
@@ -245,50 +231,11 @@ class Meetings:
         clusters = self.cluster_starts, names, self.opened, sure
         self.pool[:], _ = rank_members(vectors, scorer.rows, scorer.biases, *clusters, self.pool.shape[1])
 
-    def _shared(self, rows: np.ndarray, candidates: np.ndarray) -> Meeting:
-        starts, true = take(self.labels.indptr, rows, self.labels.indices)
-        targets = np.zeros((len(rows), len(candidates)), np.float32)
-        targets[np.repeat(np.arange(len(rows)), np.diff(starts)), np.searchsorted(candidates, true)] = 1
-        return self._meeting(rows, candidates, targets, None)
 
-    def _own(self, rows: np.ndarray) -> Meeting:
-        assert self.opened is not None and self.cluster_starts is not None
-        opened = self.opened[rows]
-        starts, members = take(self.cluster_starts, opened.ravel(), np.arange(self.labels.shape[1]))
-        widths = np.diff(starts[:: opened.shape[1]])
-        inside = np.arange(widths.max()) < widths[:, None]
-        candidates, places = np.unique(members, return_inverse=True)
-        shortlist = np.full(inside.shape, PAD, np.int32)
-        shortlist[inside] = places
-        targets = np.zeros(inside.shape, np.float32)
-        # A pair (document, label) as one number: which of those that meet are true.
-        truth = self._pairs(*take(self.labels.indptr, rows, self.labels.indices))
-        targets[inside] = np.isin(self._pairs(starts[:: opened.shape[1]], members), truth)
-        return self._meeting(rows, candidates, targets, torch.from_numpy(shortlist))
-
-    def _pairs(self, starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.labels.shape[1] + labels
-
-    def _meeting(
-        self, rows: np.ndarray, candidates: np.ndarray, targets: np.ndarray, shortlist: Tensor | None
-    ) -> Meeting:
-        ours, tokens, weights = take(self.documents[0], rows, *self.documents[1:])
-        theirs, more_tokens, more_weights = take(self.texts[0], candidates, *self.texts[1:])
-        starts = np.concatenate([ours, ours[-1] + theirs[1:]])
-        return Meeting(
-            rows=torch.from_numpy(np.asarray(rows, np.int64)),
-            starts=torch.from_numpy(starts),
-            tokens=torch.from_numpy(np.concatenate([tokens, more_tokens])),
-            weights=torch.from_numpy(np.concatenate([weights, more_weights])),
-            candidates=torch.from_numpy(candidates.astype(np.int64)),
-            targets=torch.from_numpy(targets),
-            shortlist=shortlist,
-        )
-
-
-def take(starts: np.ndarray, rows: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Chosen rows of sparse ones: new starts, and each array's values inside the rows."""
-    lengths = starts[rows + 1] - starts[rows]
-    new = np.append(0, np.cumsum(lengths))
-    inside = np.arange(new[-1]) + np.repeat(starts[rows] - new[:-1], lengths)
-    return new, *(array[inside] for array in values)
+def members_of(cluster_starts: np.ndarray, opened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of each row's clusters, in cluster order: where each row's start, and the labels."""
+    first, last = cluster_starts[opened], cluster_starts[opened + 1]
+    lengths = (last - first).ravel()
+    ends = np.cumsum(lengths)
+    members = np.arange(ends[-1]) + np.repeat(first.ravel() - (ends - lengths), lengths)
+    return np.append(0, ends[opened.shape[1] - 1 :: opened.shape[1]]), members

@@ -13,18 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from longtail.corpus import PAD
-from longtail.encoders.block import bag
+from longtail.encoders.block import Dropout, bag
 from longtail.index.nearest import Nearest, Search, nearest_over
 from longtail.kernels.csr import rows_of
-from longtail.losses import masked_bce_per_document
 from longtail.methods.lightdxml import Config, Data, Encoder, Labels
 from longtail.rankers.fusion import Fusion
-from longtail.rankers.label_text import shortlist_logits
+from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, table_rows, together
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -215,7 +213,7 @@ class Network(nn.Module):
         nn.init.eye_(linear.weight)
         nn.init.zeros_(linear.bias)
         self.residual: nn.Linear = spectral_norm(linear)  # type: ignore[assignment]
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def documents(self, batch: Meeting) -> Tensor:
         """x̂ of the batch."""
@@ -224,14 +222,8 @@ class Network(nn.Module):
 
     def loss(self, batch: Meeting) -> Tensor:
         """(7): binary cross-entropy over positives and shortlist, summed over a document's, the mean over documents."""
-        documents = self.documents(batch)
-        rows = F.embedding(batch.candidates, self.rows, sparse=True)
-        biases = F.embedding(batch.candidates, self.biases, sparse=True)[:, 0]
-        if batch.shortlist is None:
-            logits = torch.addmm(biases, documents, rows.T)
-            return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
-        logits = shortlist_logits(documents, rows, batch.shortlist) + biases[batch.shortlist.clamp(min=0)]
-        return masked_bce_per_document(logits, batch.targets, batch.shortlist != PAD)
+        rows, biases = table_rows(self.rows, batch.candidates), table_rows(self.biases, batch.candidates)[:, 0]
+        return meeting_loss(self.documents(batch), rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Tokens and labels move where a batch touched them, the residual layer always."""
@@ -267,18 +259,6 @@ def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """A few documents and the labels they are scored against."""
-
-    starts: Tensor  # (batch + 1,) bags of the documents
-    tokens: Tensor
-    weights: Tensor
-    candidates: Tensor  # (candidates,) int64 labels, in order
-    targets: Tensor  # (batch, candidates or width) 1 where a label is true
-    shortlist: Tensor | None = None  # (batch, width) int32 places in `candidates`, PAD; None: all documents meet all
-
-
-@dataclass(frozen=True)
 class Meetings:
     """Batches for the classifiers.
 
@@ -299,35 +279,12 @@ class Meetings:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        true = self.labels[rows]
-        makes = self._shared if self.negatives else self._own
-        candidates, targets, shortlist = makes(rows, true, rng)
-        starts, tokens, weights = (torch.from_numpy(np.array(part)) for part in rows_of(self.bags[rows]))
-        met = torch.from_numpy(candidates.astype(np.int64)), torch.from_numpy(targets), shortlist
-        return Meeting(starts, tokens, weights, *met)
+        return meeting(rows_of(self.bags), rows, self._candidates(rows, self.labels[rows], rng))
 
-    def _shared(
-        self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray, None]:
-        width = self.shortlists.shape[1]
-        places = (rng.random((len(rows), min(self.negatives, width))) * width).astype(np.int64)
-        drawn = self.shortlists[rows[:, None], places]
-        candidates = np.union1d(true.indices, drawn[drawn != PAD])
-        targets = np.zeros((len(rows), len(candidates)), np.float32)
-        documents = np.repeat(np.arange(len(rows)), np.diff(true.indptr))
-        targets[documents, np.searchsorted(candidates, true.indices)] = 1
-        return candidates, targets, None
-
-    def _own(
-        self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray, Tensor]:
-        n_labels, shortlists = self.labels.shape[1], self.shortlists[rows]
-        # A pair (document, label) as one number: P_i ∪ S_k(x_i), no label twice.
-        truth = np.repeat(np.arange(len(rows)), np.diff(true.indptr)) * n_labels + true.indices
-        pairs = np.union1d(truth, (np.arange(len(rows))[:, None] * n_labels + shortlists)[shortlists != PAD])
-        candidates, places = np.unique(pairs % n_labels, return_inverse=True)
-        widths = np.bincount(pairs // n_labels, minlength=len(rows))
-        inside = np.arange(widths.max()) < widths[:, None]
-        shortlist, targets = np.full(inside.shape, PAD, np.int32), np.zeros(inside.shape, np.float32)
-        shortlist[inside], targets[inside] = places, np.isin(pairs, truth)
-        return candidates, targets, torch.from_numpy(shortlist)
+    def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
+        shortlists, width = self.shortlists[rows], self.shortlists.shape[1]
+        if self.negatives:
+            places = rng.integers(width, size=(len(rows), min(self.negatives, width)))
+            return together(true, np.take_along_axis(shortlists, places, axis=1))
+        found = shortlists != PAD
+        return apart(true, np.append(0, np.cumsum(found.sum(axis=1))), shortlists[found], with_true=True)  # P_i ∪ S_k

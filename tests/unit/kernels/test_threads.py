@@ -1,0 +1,55 @@
+"""Loops side by side."""
+
+import os
+import sys
+import threading
+
+import pytest
+
+from longtail.kernels.threads import each_in_threads, in_threads
+
+
+def test_slices_cover_everything_once_and_in_order():
+    for threads in (1, 2, 3, 7):
+        parts = in_threads(lambda start, stop: list(range(start, stop)), 10, threads)
+        assert len(parts) == threads and sum(parts, []) == list(range(10))
+
+
+def test_nothing_to_do():
+    assert in_threads(lambda start, stop: stop - start, 0, 4) == [0]
+    assert each_in_threads(str, [], 4) == []
+
+
+def test_a_loop_inside_a_loop_ends():
+    def outer(start: int, stop: int) -> int:
+        return sum(in_threads(lambda a, b: b - a, stop - start, 4))
+
+    assert sum(in_threads(outer, 100, 4)) == 100
+    assert each_in_threads(lambda size: sum(in_threads(lambda a, b: b - a, size, 4)), [5] * 50, 4) == [5] * 50
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_failure_reaches_the_caller_after_the_others_ended(bad: int):
+    ended, gate = [], threading.Event()
+
+    def part(start: int, stop: int) -> None:
+        if start == bad:
+            gate.set()
+            raise ValueError("slice")
+        gate.wait(5)
+        ended.append(start)
+
+    with pytest.raises(ValueError, match="slice"):
+        in_threads(part, 3, 3)
+    assert sorted(ended) == sorted({0, 1, 2} - {bad})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_a_forked_child_has_threads_of_its_own():
+    in_threads(lambda start, stop: None, 2, 2)
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if in_threads(lambda start, stop: stop - start, 2, 2) == [1, 1] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
