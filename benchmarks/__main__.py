@@ -3,6 +3,6 @@
 import subprocess
 import sys
 
-for name in ("loading", "metrics", "tfidf", "nearest", "linear"):
+for name in ("loading", "metrics", "tfidf", "nearest", "linear", "frugal"):
     print(f"== {name}", flush=True)
     subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)

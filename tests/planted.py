@@ -36,6 +36,8 @@ def planted_corpus(documents: int, seed: int, role: Role) -> Corpus:
         (np.ones(sum(map(len, rows)), np.float32), np.concatenate([np.sort(row) for row in rows]),
          np.cumsum([0, *map(len, rows)])), shape=(documents, N_LABELS),
     )  # fmt: skip
+    for array in (labels.data, labels.indices, labels.indptr):
+        array.flags.writeable = False  # as those of a loaded corpus, which are mapped from disk
     texts = Texts.of(text_for(row, rng) for row in rows)
     label_set = LabelSet.of(Label(f"L{at}", word(at)) for at in range(N_LABELS))
     return Corpus(Documents(texts), labels, label_set, "planted", role).fingerprinted()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Documents
-from longtail.features.bags import Bags, of_unit_length
+from longtail.features.bags import Bags
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Subwords
 
@@ -43,5 +44,20 @@ class Reader:
         if self.pieces is None:
             return words
         assert documents.texts is not None
-        both = sp.hstack([words, self.pieces.transform(documents.texts)], format="csr")
-        return of_unit_length(sp.csr_array(both))
+        return beside(words, self.pieces.transform(documents.texts))
+
+
+def beside(left: sp.csr_array, right: sp.csr_array) -> sp.csr_array:
+    """Rows of length 1 or empty, side by side, again of length 1 or empty.
+
+    scipy's hstack and a division by the length say the same and take ten times as long for one text.
+    """
+    many, more = np.diff(left.indptr), np.diff(right.indptr)
+    scale = 1 / np.sqrt(np.maximum((many > 0).astype(np.float32) + (more > 0), 1))
+    place = np.arange(left.nnz) + np.repeat(right.indptr[:-1], many)
+    other = np.arange(right.nnz) + np.repeat(left.indptr[1:], more)
+    columns, values = np.empty(left.nnz + right.nnz, np.int32), np.empty(left.nnz + right.nnz, np.float32)
+    columns[place], columns[other] = left.indices, right.indices + left.shape[1]
+    values[place], values[other] = left.data * np.repeat(scale, many), right.data * np.repeat(scale, more)
+    width = left.shape[1] + right.shape[1]
+    return sp.csr_array((values, columns, left.indptr + right.indptr), shape=(left.shape[0], width))

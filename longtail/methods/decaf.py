@@ -32,10 +32,10 @@ from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.bag import BagEncoder
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import features_expected, of_unit_length
+from longtail.features.bags import features_expected
 from longtail.features.labels import label_centroids, label_features
-from longtail.features.tfidf import Tfidf, TfidfOptions
-from longtail.features.tokens import Subwords
+from longtail.features.reading import Reader
+from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import recall_at
@@ -95,26 +95,6 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Reader:
-    """Texts to bags of weighed tokens: words, and pieces of words that rare ones share with others."""
-
-    words: Tfidf
-    pieces: Tfidf | None
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The token of each column."""
-        return self.words.vocabulary + (self.pieces.vocabulary if self.pieces else [])
-
-    def bags(self, texts: Texts) -> sp.csr_array:
-        """(texts, tokens) float32, every row of length 1 or empty."""
-        words = self.words.transform(texts)
-        if self.pieces is None:
-            return words
-        return of_unit_length(sp.csr_array(sp.hstack([words, self.pieces.transform(texts)], format="csr")))
-
-
-@dataclass(frozen=True)
 class Scorer:
     """Rows and biases on document vectors: one for every cluster, or one for every label in cluster order."""
 
@@ -151,9 +131,7 @@ class Decaf:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
-        if documents.texts is None:
-            raise CorpusError("this model reads text, and these documents have only features; give their texts")
-        bags = self.reader.bags(documents.texts)
+        bags = self.reader.bags(documents)
         if len(self.instances) == 1:
             return self.instances[0].rank(bags, k)
         return average([instance.rank(bags, max(k, POOL)) for instance in self.instances], k=k)
@@ -177,8 +155,8 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Decaf:
     if corpus.labels.nnz == 0:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
     reader = run.stage("words", learn_words, corpus.texts, corpus.label_set, config.words, config.subwords)
-    documents = run.stage("documents", reader.bags, corpus.texts)
-    label_texts = run.stage("label-texts", reader.bags, corpus.label_set.words())
+    documents = run.stage("documents", reader.bags, corpus.documents)
+    label_texts = run.stage("label-texts", reader.bags, Documents(corpus.label_set.words()))
     start = run.stage("vectors", first_vectors, reader.vocabulary, config.vectors, config.dim, config.seed)
     data = Data(documents, corpus.labels, label_texts)
     clusters = run.stage("clusters", cluster_by_words, data, config.labels_per_cluster, config.seed)
@@ -212,9 +190,7 @@ class Data:
 
 def learn_words(texts: Texts, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
     """The tokens of documents and label texts, which share their vectors."""
-    together = Texts.of(chain(texts, label_set.words()))
-    pieces = Tfidf.fit(together, options, Subwords.train(together, subwords)) if subwords else None
-    return Reader(Tfidf.fit(together, options), pieces)
+    return Reader.fit(Documents(Texts.of(chain(texts, label_set.words()))), options, subwords)
 
 
 def cluster_by_words(data: Data, labels_per_cluster: int, seed: int) -> Clusters:

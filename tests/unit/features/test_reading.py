@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, of_unit_length
+from longtail.features.reading import Reader, beside
 from longtail.features.tfidf import TfidfOptions
 
 TEXTS = ["low lower lowest", "slow low", "new newer newest", "a new low"]
@@ -33,6 +33,18 @@ def test_a_bag_has_length_one_whatever_is_in_it():
     documents = Documents.of([*TEXTS, ""])
     bags = Reader.fit(documents, TfidfOptions(), subwords=60).bags(documents)
     np.testing.assert_allclose(np.sqrt(bags.multiply(bags).sum(axis=1)), [1, 1, 1, 1, 0], rtol=1e-6)
+
+
+def test_side_by_side_is_what_scipy_stacks_and_divides():
+    left, right = (
+        of_unit_length(sp.random_array((40, width), density=0.2, rng=width, format="csr")) for width in (5, 7)
+    )
+    expected = of_unit_length(sp.csr_array(sp.hstack([left, right])))
+    empty = np.diff(left.indptr) == 0, np.diff(right.indptr) == 0
+    assert (empty[0] & empty[1]).any() and (empty[0] & ~empty[1]).any() and (~empty[0] & empty[1]).any()
+    together = beside(left, right)
+    assert together.has_canonical_format
+    np.testing.assert_allclose(together.toarray(), expected.toarray(), rtol=1e-6)
 
 
 def test_words_and_pieces_weigh_the_same_together():
