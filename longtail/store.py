@@ -1,7 +1,7 @@
 """Values on disk without pickle: arrays in safetensors, the rest in JSON, everything or nothing.
 
 What can be stored is what a reader of another language could open: numbers, strings, lists of strings,
-arrays, sparse matrices, Texts, and dataclasses of these.
+arrays, arrays by name, sparse matrices, Texts, and dataclasses of these.
 
     directory/
     ├── value.json             the plain fields, nested as the dataclasses are
@@ -178,9 +178,13 @@ def _take_apart(value: Any, path: str, arrays: dict[str, np.ndarray], directory:
         return None
     if isinstance(value, (list, tuple)):
         return [_take_apart(item, _at(path, str(at)), arrays, directory) for at, item in enumerate(value)]
-    if value is None or isinstance(value, (bool, int, float, str, dict)):
+    if value is None or (isinstance(value, (bool, int, float, str, dict)) and not _are_named_arrays(value)):
         return value
     return _take_arrays(value, path, arrays)
+
+
+def _are_named_arrays(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, dict) and any(isinstance(item, np.ndarray) for item in value.values())
 
 
 def _take_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
@@ -193,6 +197,9 @@ def _take_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:  
     if isinstance(value, Texts):
         packed = value.packed()
         arrays |= {_at(path, "bytes"): packed.data, _at(path, "stops"): packed.stops}
+        return None
+    if isinstance(value, dict):
+        arrays |= {_at(path, name): array for name, array in value.items()}
         return None
     raise TypeError(f"{path or 'value'}: {type(value).__name__} cannot be stored; use arrays, strings, dataclasses")
 
@@ -225,6 +232,9 @@ def _put_arrays(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray])
     if kind is Texts:
         stops = arrays[_at(path, "stops")]
         return Texts(arrays[_at(path, "bytes")], np.concatenate([[0], stops[:-1]]).astype(np.int64), stops)
+    if kind == dict[str, np.ndarray]:
+        mine = _at(path, "") if path else ""
+        return {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
     return plain
 
 

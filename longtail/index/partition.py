@@ -36,6 +36,15 @@ def in_cluster_order(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
     return moved
 
 
+def members_of(cluster_starts: np.ndarray, opened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of each row's clusters, in cluster order: where each row's start, and the labels."""
+    first, last = cluster_starts[opened], cluster_starts[opened + 1]
+    lengths = (last - first).ravel()
+    ends = np.cumsum(lengths)
+    members = np.arange(ends[-1]) + np.repeat(first.ravel() - (ends - lengths), lengths)
+    return np.append(0, ends[opened.shape[1] - 1 :: opened.shape[1]]), members
+
+
 def recall_at(opened: np.ndarray, labels: sp.csr_array, clusters: Clusters) -> np.ndarray:
     """r: the share of all true labels that lie in the first 1, 2, … clusters opened: (beam,).
 

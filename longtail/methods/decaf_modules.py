@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from longtail.encoders.block import Block, Dropout, bag, settled
 from longtail.index.clusters import Clusters
-from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order
+from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
@@ -230,12 +230,3 @@ class Meetings:
         vectors = scorer.encoder.documents(self.documents)
         clusters = self.cluster_starts, names, self.opened, sure
         self.pool[:], _ = rank_members(vectors, scorer.rows, scorer.biases, *clusters, self.pool.shape[1])
-
-
-def members_of(cluster_starts: np.ndarray, opened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of each row's clusters, in cluster order: where each row's start, and the labels."""
-    first, last = cluster_starts[opened], cluster_starts[opened + 1]
-    lengths = (last - first).ravel()
-    ends = np.cumsum(lengths)
-    members = np.arange(ends[-1]) + np.repeat(first.ravel() - (ends - lengths), lengths)
-    return np.append(0, ends[opened.shape[1] - 1 :: opened.shape[1]]), members

@@ -105,8 +105,13 @@ def meeting_loss(documents: Tensor, rows: Tensor, biases: Tensor, batch: Meeting
     if batch.shortlist is None:
         logits = torch.addmm(biases, documents, rows.T)
         return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
-    logits = shortlist_logits(documents, rows, batch.shortlist) + biases[batch.shortlist.clamp(min=0)]
-    return masked_bce_per_document(logits, batch.targets, batch.shortlist != PAD)
+    return shortlist_loss(documents, rows, biases, batch.shortlist, batch.targets)
+
+
+def shortlist_loss(documents: Tensor, rows: Tensor, biases: Tensor, shortlist: Tensor, targets: Tensor) -> Tensor:
+    """The same where each document meets its own candidates: `shortlist` names rows of `rows`, PAD is none."""
+    logits = shortlist_logits(documents, rows, shortlist) + biases[shortlist.clamp(min=0)]
+    return masked_bce_per_document(logits, targets, shortlist != PAD)
 
 
 def table_rows(table: Tensor, rows: Tensor) -> Tensor:
