@@ -10,7 +10,7 @@ import numpy as np
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
-from longtail.kernels.bags import DOCUMENTS, FREE, LAST, count_pairs, count_tokens, find_slots
+from longtail.kernels.terms import DOCUMENTS, FREE, LAST, count_pairs, count_tokens, find_slots
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
 

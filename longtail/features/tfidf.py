@@ -14,7 +14,7 @@ from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.terms import Read, count_terms, pair_table
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
-from longtail.kernels.bags import DOCUMENTS, find_columns, weigh
+from longtail.kernels.terms import DOCUMENTS, find_columns, weigh
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
 

