@@ -10,12 +10,14 @@ IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from longtail.corpus import PAD
 from longtail.encoders.block import Block, Dropout, bag, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of
@@ -112,6 +114,7 @@ class Network(nn.Module):
         self.eval()
         with torch.no_grad():
             sums = torch.from_numpy(bag_sums(texts, self.vectors.detach().numpy()))
+            self.labels.refine(sums, torch.from_numpy(np.flatnonzero(~self.meetings.known)))
             parts = [self.labels(sums[at], at) for at in torch.arange(len(sums)).split(CHUNK)]
         rows, biases = (torch.cat(part).numpy() for part in zip(*parts))
         return Scorer(settled(self.vectors, self.read), rows, biases)
@@ -211,17 +214,25 @@ class Meetings:
         if self.negatives:
             return together(true, self._drawn(rows, rng))
         if self.opened is None:
-            return together(true, np.arange(self.labels.shape[1]))
+            return together(true, np.flatnonzero(self.known))
         assert self.cluster_starts is not None
         starts, members = members_of(self.cluster_starts, self.opened[rows])
-        return apart(true, starts, members, with_true=False)
+        known = self.known[members]
+        return apart(true, np.append(0, np.cumsum(known))[starts], members[known], with_true=False)
 
     def _drawn(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         n_labels, shape = self.labels.shape[1], (len(rows), self.negatives)
         if self.pool is None:
-            return rng.integers(n_labels, size=shape)
-        hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
-        return np.append(hard, rng.integers(n_labels, size=hard.size // EASY))
+            drawn = rng.integers(n_labels, size=shape)
+        else:
+            hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
+            drawn = np.append(hard, rng.integers(n_labels, size=hard.size // EASY))
+        return np.where(self.known[drawn], drawn, PAD)
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Labels that some document has.  Of others nothing is known, so nothing is wrong for them."""
+        return np.bincount(self.labels.indices, minlength=self.labels.shape[1]) > 0
 
     def sharpen(self, scorer: Scorer) -> None:
         """Fill the pools with the labels that score best among those of the opened clusters."""

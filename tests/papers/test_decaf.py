@@ -14,7 +14,7 @@ from longtail.encoders.block import Block, Gates, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
-from longtail.methods.decaf import Config, Data, Instance, Scorer, cluster_by_vectors, shortlists
+from longtail.methods.decaf import Config, Data, Instance, Learning, Scorer, cluster_by_vectors, shortlists
 from longtail.methods.decaf_modules import Meetings, Network, started
 from longtail.rankers.label_text import LabelText
 
@@ -90,9 +90,12 @@ def test_refinement_starts_at_the_label_texts_bag_or_at_random():
     assert random.abs().max() <= math.sqrt(6 / 2) and not torch.allclose(random, texts)
 
 
+LITE = Config(dim=2, lite=True, ranker=Learning())
+
+
 def test_lite_freezes_token_vectors_after_module_one():
-    first = started(*one_label(), Config(dim=2, lite=True), Config().surrogate, refined=False)
-    later = started(*one_label(), Config(dim=2, lite=True), Config().ranker)
+    first = started(*one_label(), LITE, Config().surrogate, refined=False)
+    later = started(*one_label(), LITE, LITE.ranker)
     assert first.vectors.requires_grad and not later.vectors.requires_grad
 
 
@@ -176,18 +179,29 @@ def network_of_logits() -> Network:
 
 def test_the_loss_of_a_document_is_logistic_and_summed_over_the_labels_it_meets():
     """ℓ = ln(1 + e^(−y·s)) with s = −2, 0, 2 and y = −1, +1, −1."""
-    meetings = Meetings(rows_of(csr([[1]])), csr([[0, 1, 0]]), rows_of(csr([[1]] * 3)), 0)
+    meetings = Meetings(rows_of(csr([[1], [1]])), csr([[0, 1, 0], [1, 0, 1]]), rows_of(csr([[1]] * 3)), 0)
     loss = network_of_logits().loss(meetings.batch(np.array([0]), np.random.default_rng(0)))
     assert loss.item() == pytest.approx(math.log(1 + math.exp(-2)) + math.log(2) + math.log(1 + math.exp(2)), abs=1e-5)
 
 
 def test_on_its_own_shortlist_a_document_meets_only_the_labels_of_its_clusters():
     """[L̃]: clusters {0} and {1, 2}; the document opened the second, so label 0 is not in the sum."""
-    starts, opened = np.array([0, 1, 3]), np.array([[1]], np.int32)
-    meetings = Meetings(rows_of(csr([[1]])), csr([[1, 1, 0]]), rows_of(csr([[1]] * 3)), 0, starts, opened)
+    starts, opened, truth = np.array([0, 1, 3]), np.array([[1], [1]], np.int32), csr([[1, 1, 0], [0, 0, 1]])
+    meetings = Meetings(rows_of(csr([[1], [1]])), truth, rows_of(csr([[1]] * 3)), 0, starts, opened)
     batch = meetings.batch(np.array([0]), np.random.default_rng(0))
     assert batch.candidates[batch.shortlist[0]].tolist() == [1, 2] and batch.targets.tolist() == [[1, 0]]
     assert network_of_logits().loss(batch).item() == pytest.approx(math.log(2) + math.log(1 + math.exp(2)), abs=1e-5)
+
+
+@pytest.mark.parametrize("negatives", [0, 3])
+@pytest.mark.parametrize("opened", [None, np.array([[0], [1]], np.int32)])
+def test_a_label_that_no_document_has_is_wrong_for_none(negatives: int, opened: np.ndarray | None):
+    truth, starts = csr([[1, 0, 0, 0], [0, 0, 0, 1]]), np.array([0, 2, 4])
+    pool = None if opened is None or not negatives else np.array([[0, 1], [2, 3]], np.int32)
+    meetings = Meetings(rows_of(csr([[1], [1]])), truth, rows_of(csr([[1]] * 4)), negatives, starts, opened, pool)
+    for seed in range(5):
+        batch = meetings.batch(np.array([0, 1]), np.random.default_rng(seed))
+        assert batch.candidates.tolist() == [0, 3]
 
 
 def test_shared_candidates_hold_every_true_label_and_meet_every_document():

@@ -22,8 +22,8 @@ from longtail.train.optim import Optim
 from longtail.train.run import open_run
 from tests.planted import N_LABELS, word
 
-# Not understood yet: with tokens frozen after module I, longer training finds fewer of the planted words.
-FROZEN = pytest.param({"lite": True}, marks=pytest.mark.xfail(reason="lite learns too little", strict=True))
+# Tokens frozen after module I, where words of one cluster have become alike: the ranker needs longer to part them.
+FROZEN = {"lite": True, "ranker.afresh": False, "ranker.averaged": 0, "ranker.epochs": 12}
 QUICK = {"dim": 32, "subwords": 0, "surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 5}
 
 
