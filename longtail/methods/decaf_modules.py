@@ -26,7 +26,7 @@ from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
 from longtail.methods.decaf import Config, Data, Learning, Scorer
 from longtail.rankers.label_text import LabelText
-from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, together
+from longtail.rankers.meeting import Candidates, Meeting, apart, known_labels, meeting, meeting_loss, together
 from longtail.train.loop import seeded, train
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -231,8 +231,8 @@ class Meetings:
 
     @cached_property
     def known(self) -> np.ndarray:
-        """Labels that some document has.  Of others nothing is known, so nothing is wrong for them."""
-        return np.bincount(self.labels.indices, minlength=self.labels.shape[1]) > 0
+        """Labels that may be negatives."""
+        return known_labels(self.labels)
 
     def sharpen(self, scorer: Scorer) -> None:
         """Fill the pools with the labels that score best among those of the opened clusters."""

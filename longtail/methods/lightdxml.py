@@ -68,6 +68,7 @@ class Classifiers:
         40, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
     )
     start: Literal["labels", "random"] = setting("labels", "rows before they learn: label vectors, or random", "random")
+    averaged: int = setting(0, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ step 4: classifiers         learn ê   learn ê   learn ê   ...
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +23,16 @@ from longtail.index.nearest import Nearest, Search, nearest_over
 from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml import Config, Data, Encoder, Labels
 from longtail.rankers.fusion import Fusion
-from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, table_rows, together
+from longtail.rankers.meeting import (
+    Candidates,
+    Meeting,
+    apart,
+    known_labels,
+    meeting,
+    meeting_loss,
+    table_rows,
+    together,
+)
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -74,7 +84,7 @@ def optim(config: Config) -> Optim:
     learning = config.classifiers
     return Optim(
         lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", warmup=0.02,
-        keep="last",
+        keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
     )  # fmt: skip
 
 
@@ -283,8 +293,14 @@ class Meetings:
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         shortlists, width = self.shortlists[rows], self.shortlists.shape[1]
+        shortlists = np.where(self.known[shortlists], shortlists, PAD)
         if self.negatives:
             places = rng.integers(width, size=(len(rows), min(self.negatives, width)))
             return together(true, np.take_along_axis(shortlists, places, axis=1))
         found = shortlists != PAD
         return apart(true, np.append(0, np.cumsum(found.sum(axis=1))), shortlists[found], with_true=True)  # P_i ∪ S_k
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Labels that may be negatives."""
+        return known_labels(self.labels)
