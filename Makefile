@@ -13,16 +13,16 @@ help:  ## this list
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The small core: enough to train, evaluate and predict with the linear methods.
-$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e .
+# Every method; `pip install longtail` alone, without torch, has the linear ones.
+$(VENV)/.train: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt -e '.[train]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.train
 
-demo: $(VENV)/.core  ## train, evaluate and ask a model about the corpus that ships in the package
+demo: $(VENV)/.train  ## train, evaluate and ask a model about the corpus that ships in the package
 	$(BIN)/longtail demo
 
 test: $(VENV)/.dev  ## every test but the slow ones

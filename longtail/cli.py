@@ -34,7 +34,7 @@ EXAMPLES = (
 @app.command()
 def demo(
     run: Annotated[Path, typer.Option(help="Where the run lives; run again to reuse it.")] = Path("runs/demo"),
-    method: Annotated[str, typer.Option(help="Which method to train.")] = "linear",
+    method: Annotated[str, typer.Option(help="Which method to train; linear needs no torch.")] = "decaf",
 ) -> None:
     """Train, evaluate and ask a model about dictionary definitions: what kind of thing is it?"""
     from longtail import evaluate, fit, load

@@ -30,7 +30,7 @@ from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
 from longtail.ensemble import average
-from longtail.errors import ConfigError, CorpusError, ModelError
+from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
 from longtail.train.run import open_run, silent, versions
@@ -181,7 +181,8 @@ def fit(
             say(f"{finished} is already there")
             return open_model(finished)
         started.announce(corpus, chosen.need(corpus, config))
-        model = chosen.fit(corpus, config, started)
+        with _needing_torch(name):
+            model = chosen.fit(corpus, config, started)
         about = About(name, dataclasses.asdict(config), _described(corpus), started.validation)
         trained = Predictor(
             model, corpus.label_set, np.bincount(corpus.labels.indices, minlength=corpus.n_labels), about
@@ -190,6 +191,20 @@ def fit(
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
+
+
+@contextmanager
+def _needing_torch(name: str) -> Iterator[None]:
+    """What learns in torch says so, where only the small core is installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in TORCH:
+            raise
+        raise MissingExtraError(f"training {name}", "train") from None
+
+
+TORCH = ("torch", "transformers")
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -100,3 +102,12 @@ def test_members_with_other_labels_or_wrong_weights_are_refused(model: Predictor
 def test_asking_for_no_labels_is_refused(model: Predictor):
     with pytest.raises(ConfigError, match="k = 0"):
         model.rank(Documents.of(["x"]), 0)
+
+
+def test_a_method_that_needs_torch_says_what_to_install_where_there_is_none():
+    code = (
+        "import sys; sys.modules['torch'] = None; import longtail;"
+        "longtail.fit('decaf', longtail.Corpus.of(['red fox', 'blue sea'], [['fox'], ['sea']]))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+    assert "training decaf needs packages that are not installed; run: pip install 'longtail[train]'" in said
