@@ -9,7 +9,6 @@ step 4: classifiers         learn ê   learn ê   learn ê   ...
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -293,14 +292,8 @@ class Meetings:
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         shortlists, width = self.shortlists[rows], self.shortlists.shape[1]
-        shortlists = np.where(self.known[shortlists], shortlists, PAD)
         if self.negatives:
             places = rng.integers(width, size=(len(rows), min(self.negatives, width)))
             return together(true, np.take_along_axis(shortlists, places, axis=1))
         found = shortlists != PAD
         return apart(true, np.append(0, np.cumsum(found.sum(axis=1))), shortlists[found], with_true=True)  # P_i ∪ S_k
-
-    @cached_property
-    def known(self) -> np.ndarray:
-        """Labels that may be negatives."""
-        return known_labels(self.labels)

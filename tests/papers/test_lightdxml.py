@@ -140,12 +140,6 @@ def network_of_logits() -> Network:
     return Network(torch.tensor([[1.0]]), torch.tensor([[1.0], [2.0], [3.0], [4.0]]), 0.0).eval()
 
 
-@pytest.mark.parametrize("negatives", [0, 2])
-def test_a_label_that_no_document_has_is_wrong_for_none(negatives: int):
-    meetings = Meetings(csr([[1]]), csr([[0, 1, 0, 0]]), np.array([[0, 1, 2]], np.int32), negatives)
-    assert meetings.batch(np.array([0]), np.random.default_rng(0)).candidates.tolist() == [1]
-
-
 def test_equation_7_binary_cross_entropy_over_positives_and_shortlist_alone():
     """P = {1}, S = {0, 2}: −ln(1 − σ(−2)) − ln σ(0) − ln(1 − σ(2)); label 3 is in neither."""
     truth = csr([[0, 1, 0, 0], [1, 0, 1, 1]])
