@@ -26,7 +26,6 @@ from longtail.rankers.meeting import (
     Candidates,
     Meeting,
     apart,
-    known_labels,
     meeting,
     meeting_loss,
     table_rows,
