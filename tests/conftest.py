@@ -14,13 +14,21 @@ from pathlib import Path
 import pytest
 
 from longtail.corpus import Splits
-from tests.planted import planted_splits
+from tests.planted import WORDS, planted_splits
 
 
 @pytest.fixture(scope="session")
 def planted() -> Splits:
     """Every label owns a word: see tests/planted.py."""
     return planted_splits()
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer that knows the planted words and nothing about them: see tests/tiny_encoders.py."""
+    from tests.tiny_encoders import write_encoder  # torch is not for tests that do without
+
+    return write_encoder(tmp_path_factory.mktemp("encoder"), WORDS, dropout=0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

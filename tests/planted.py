@@ -17,6 +17,7 @@ def word(number: int) -> str:
 
 
 NOISE = [word(number) for number in range(500, 540)]
+WORDS = [word(number) for number in range(N_LABELS)] + NOISE
 
 
 def text_for(labels: np.ndarray, rng: np.random.Generator) -> str:

@@ -14,6 +14,8 @@ METHODS = {
     "linear": "longtail.methods.linear",
     "decaf": "longtail.methods.decaf",
     "lightdxml": "longtail.methods.lightdxml",
+    "lightxml": "longtail.methods.lightxml",
+    "gudn": "longtail.methods.gudn",
 }
 
 

@@ -19,11 +19,20 @@ from longtail.ranking import Ranking
 from tests.planted import N_LABELS, word
 
 # What a method needs to learn the planted corpus in seconds; a method that needs nothing is not listed.
-SETTINGS: dict[str, dict] = {}
+TRANSFORMER = {
+    "reading.max_tokens": 16, "reading.dropout": 0.2, "valid_documents": 0, "head_lr": 1e-2,
+    "optim.lr": 2e-3, "optim.epochs": 6, "optim.batch_size": 16,
+}  # fmt: skip
+SETTINGS: dict[str, dict] = {
+    "lightxml": TRANSFORMER | {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6},
+    "gudn": TRANSFORMER | {"feature_guide": 0.02},
+}
 
 
 @pytest.fixture(scope="module", params=METHODS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request: pytest.FixtureRequest, tiny_encoder: Path) -> str:
+    if request.param in ("lightxml", "gudn"):
+        SETTINGS[request.param]["encoder"] = str(tiny_encoder)
     return request.param
 
 
@@ -187,7 +196,7 @@ def test_few_settings(name: str):
 
 def test_the_need_is_announced_and_is_no_fantasy(name: str, planted: Splits):
     chosen = method(name)
-    need = chosen.need(planted.train, chosen.Config())
+    need = chosen.need(planted.train, config.build(chosen.Config, SETTINGS.get(name, {})))
     assert need.parameters > 0 and 0 < need.memory < 4e9 and 0 < need.disk < 4e9
 
 

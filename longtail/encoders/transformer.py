@@ -1,0 +1,87 @@
+"""Texts to vectors by a transformer: what it says of the whole text, in its last layers.
+
+Jiang et al., AAAI 2021 (LightXML), "Text representation":
+
+    e = [e₁, …, e_n]        [CLS] in the last n layers, the last one first
+
+Here is what reads texts with weights that no longer learn; transformer_layers.py is what learns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from longtail.config import setting
+from longtail.corpus import Documents, Texts
+from longtail.encoders.pieces import Pieces
+from longtail.errors import ConfigError, CorpusError, MissingExtraError
+
+if TYPE_CHECKING:
+    from longtail.encoders.transformer_layers import TransformerEncoder
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a transformer reads a text, and which of it learns."""
+
+    max_tokens: int = setting(128, "tokens of a text that are read, special ones included", "512, or 128 for large")
+    layers: int = setting(5, "last layers whose vectors make up a text's; all where there are fewer", "5; Fig. 2: 1")
+    pool: Literal["cls", "mean"] = setting("cls", "a layer's vector: that of [CLS], or the mean of all tokens", "cls")
+    dropout: float = setting(0.5, "share of a text's vector dropped while learning", "0.5")
+    words: Literal["rows", "all", "frozen"] = setting(
+        "rows", "word vectors that move: those of a batch's words, all of them with weight decay, or none", "all"
+    )
+    recompute: bool = setting(False, "compute layers again for the gradient instead of keeping them: half the memory")
+
+    def __post_init__(self) -> None:
+        if self.layers < 1 or not 0 <= self.dropout < 1:
+            raise ConfigError("reading.layers is at least 1, and reading.dropout a share below 1")
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A transformer of any family, with its tokenizer: all it takes to read a text, wherever it came from."""
+
+    architecture: dict[str, Any]  # its config.json
+    weights: dict[str, np.ndarray]
+    pieces: Pieces
+    layers: int = 1
+    pool: str = "cls"
+
+    def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors of a few documents at a time, (few, dim) float32, and which documents they are; the longest first."""
+        import torch
+
+        from longtail.data.batches import longest_first, padded
+
+        tokens = self.pieces.encode(texts_of(documents))
+        for rows in longest_first(np.diff(tokens.offsets), BATCH):
+            starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
+            ids, lengths = padded(tokens.ids, starts, stops, self.pieces.pad), stops - starts
+            with torch.inference_mode():
+                vectors = self._encoder(torch.from_numpy(ids), torch.from_numpy(lengths))
+            yield rows, vectors.numpy()
+
+    @cached_property
+    def _encoder(self) -> TransformerEncoder:
+        """Made of the weights when first needed; never stored."""
+        try:
+            from longtail.encoders.transformer_layers import TransformerEncoder
+        except ImportError:
+            raise MissingExtraError("a transformer", "train") from None
+        return TransformerEncoder(self, Reading(layers=self.layers, pool=self.pool)).eval()  # type: ignore[arg-type]
+
+
+def texts_of(documents: Documents) -> Texts:
+    """The documents' texts, or a sentence about why there are none."""
+    if documents.texts is None:
+        raise CorpusError("this model reads text, and these documents have only features; give their texts")
+    return documents.texts
+
+
+BATCH = 32  # documents read together: enough to keep every core busy, few enough to be padded little

@@ -1,0 +1,157 @@
+"""The half of GUDN that learns: LightXML's network, and while it learns a second reading, of label names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.corpus import PAD
+from longtail.data.batches import TokenBatch, TokenBatches, padded
+from longtail.encoders.pieces import Pieces
+from longtail.encoders.transformer_layers import TransformerEncoder
+from longtail.features.tokens import Tokens
+from longtail.methods.gudn import Config
+from longtail.methods.lightxml import Data, LightXML
+from longtail.methods.lightxml_modules import Network, batches, groups_of, heads_on
+from longtail.ranking import Ranking
+from longtail.train.loop import seeded
+from longtail.train.optim import Group
+from longtail.train.run import Run
+from longtail.train.settings import Optim
+
+
+def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
+    """Transformer and heads under guidance, of which nothing is kept."""
+    with seeded(config.seed):
+        encoder = TransformerEncoder(data.start, config.reading)
+        heads = heads_on(encoder, data, config.recall)
+        network = Network(encoder, heads, config.reading.dropout, config.head_lr)
+        one_hot = OneHot(data.train.n_labels, encoder.dim) if config.guided and config.labels == "one-hot" else None
+    guided = Guided(network, one_hot, config.feature_guide, config.link_guide)
+    pieces = replace(data.start.pieces, max_tokens=config.label_tokens)
+    documents = NamedBatches(batches(data, data.train, data.tokens), names, pieces)
+    valid = batches(data, data.valid, data.valid_tokens)
+    run.train("gudn", guided, documents, config.optim, seed=config.seed, valid=valid)
+    return LightXML(network.encoder.settled(), network.heads.settled())
+
+
+class Guided(nn.Module):
+    """LightXML's network with a guide; the guide has parameters of its own only where it reads one-hot labels."""
+
+    def __init__(self, network: Network, one_hot: OneHot | None, feature_guide: float, link_guide: float):
+        super().__init__()
+        self.network, self.one_hot = network, one_hot
+        self.feature_guide, self.link_guide = feature_guide, link_guide
+
+    def loss(self, batch: NamedBatch) -> Tensor:
+        """(6): L = L_class + L_guide; a document without labels has nothing to be guided by."""
+        texts = self.network.encoder(batch.ids, batch.lengths)  # E_t
+        loss = self._classify(texts, batch.positives)  # (5)
+        told = (batch.positives != PAD).any(dim=1)
+        if not told.any() or not (self.feature_guide or self.link_guide):
+            return loss
+        return loss + self._guide(texts[told], self._read(batch)[told], batch.positives[told])
+
+    def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
+        """(4): L_guide = L_feature + L_link, each with its weight."""
+        loss = self.feature_guide * feature_loss(texts, labels)
+        if self.link_guide:
+            loss = loss + self.link_guide * self._classify(labels, positives)  # (3)
+        return loss
+
+    def _classify(self, vectors: Tensor, positives: Tensor) -> Tensor:
+        return self.network.heads.loss(self.network.dropout(vectors), positives)
+
+    def _read(self, batch: NamedBatch) -> Tensor:
+        """E_l: (documents, dim)."""
+        if self.one_hot is not None:
+            return self.one_hot(batch.positives)
+        return self.network.encoder(batch.label_ids, batch.label_lengths)
+
+    def rank(self, batch: TokenBatch, k: int) -> Ranking:
+        """What validation judges: text alone."""
+        return self.network.rank(batch, k)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """LightXML's, the vectors of one-hot labels among the tables."""
+        heads = nn.ModuleList([self.network.heads] if self.one_hot is None else [self.network.heads, self.one_hot])
+        return groups_of(self.network.encoder, heads, self.network.head_lr, optim)
+
+
+def feature_loss(texts: Tensor, labels: Tensor) -> Tensor:
+    """(2): 1/2n Σ ‖E_t − E_l‖²."""
+    return (texts - labels).square().sum() / (2 * len(texts))
+
+
+class OneHot(nn.Module):
+    """E_l without language: a linear layer on the document's 0/1 vector of labels."""
+
+    def __init__(self, n_labels: int, dim: int):
+        super().__init__()
+        self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_labels, dim)))
+
+    def forward(self, positives: Tensor) -> Tensor:
+        """The sum of the labels' vectors, (documents, dim)."""
+        given = positives != PAD
+        ends = given.sum(dim=1).cumsum(0)
+        return F.embedding_bag(positives[given], self.rows, ends - given.sum(dim=1), mode="sum", sparse=True)
+
+    @property
+    def tables(self) -> list[nn.Parameter]:
+        """A row for every label."""
+        return [self.rows]
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NamedBatch:
+    """A few documents, and the joined names of their labels."""
+
+    ids: Tensor  # (batch, longest) tokens of the texts
+    lengths: Tensor  # (batch,)
+    label_ids: Tensor  # (batch, longest) tokens of the joined names
+    label_lengths: Tensor  # (batch,)
+    positives: Tensor  # (batch, most) true labels, PAD
+
+
+@dataclass(frozen=True)
+class NamedBatches:
+    """Documents and label names; the names stand in another order every time a document is read."""
+
+    documents: TokenBatches
+    names: Tokens  # of every label's name, without special tokens
+    pieces: Pieces
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each text."""
+        return self.documents.lengths
+
+    @property
+    def labels(self) -> sp.csr_array:
+        """What is true of each document."""
+        return self.documents.labels
+
+    @property
+    def filtered(self) -> sp.csr_array | None:
+        """Pairs that validation takes out."""
+        return self.documents.filtered
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> NamedBatch:
+        """The documents at `rows` with the names of their labels, cut where they grow too long."""
+        texts = self.documents.batch(rows, rng)
+        joined = self.pieces.framed(Tokens.of(self._joined(row, rng) for row in rows))
+        starts, stops = joined.offsets[:-1], joined.offsets[1:]
+        ids = torch.from_numpy(padded(joined.ids, starts, stops, self.pieces.pad))
+        return NamedBatch(texts.ids, texts.lengths, ids, torch.from_numpy(stops - starts), texts.positives)
+
+    def _joined(self, row: int, rng: np.random.Generator) -> list[int]:
+        own = self.labels.indices[self.labels.indptr[row] : self.labels.indptr[row + 1]]
+        return [token for label in rng.permutation(own) for token in self.names[label].tolist()]

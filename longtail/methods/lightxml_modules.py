@@ -1,0 +1,134 @@
+"""The half of LightXML that learns: one network for text and labels, or for static negatives two, one after the other.
+
+negatives       trainings   text vectors                            candidates
+dynamic         one         shared by G and D, both move them       what G opens at the moment
+static          G, then D   G's, frozen while D learns              what G opens after its training
+static-twice    G, then D   G's; D has its own, which start there   the same
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from longtail.corpus import Corpus
+from longtail.data.batches import TokenBatch, TokenBatches, generator, longest_first
+from longtail.encoders.transformer_layers import TransformerEncoder
+from longtail.features.tokens import Tokens
+from longtail.methods.lightxml import Config, Data, LightXML, Recall
+from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.ranking import Ranking
+from longtail.train.loop import on_device, seeded
+from longtail.train.optim import Group, adamw
+from longtail.train.row_adam import RowAdam
+from longtail.train.run import Run
+from longtail.train.settings import Optim
+
+
+def learn(data: Data, config: Config, run: Run) -> LightXML:
+    """Transformer, generator and discriminator together (Algorithm 1)."""
+    with seeded(config.seed):
+        encoder = TransformerEncoder(data.start, config.reading)
+        network = Network(encoder, heads_on(encoder, data, config.recall), config.reading.dropout, config.head_lr)
+    documents, valid = batches(data, data.train, data.tokens), batches(data, data.valid, data.valid_tokens)
+    run.train("lightxml", network, documents, config.optim, seed=config.seed, valid=valid)
+    return LightXML(network.encoder.settled(), network.heads.settled())
+
+
+def heads_on(encoder: TransformerEncoder, data: Data, recall: Recall) -> Heads:
+    """Generator and, unless every label is its own cluster, discriminator on the encoder's vectors."""
+    discriminator = None if data.flat else Discriminator(encoder.dim, recall.label_dim, data.clusters)
+    return Heads(encoder.dim, data.clusters, recall.beam, discriminator)
+
+
+def batches(data: Data, corpus: Corpus, tokens: Tokens) -> TokenBatches:
+    """Documents as the networks read them."""
+    return TokenBatches(tokens.ids, tokens.offsets, corpus.labels, data.start.pieces.pad, corpus.filtered)
+
+
+class Network(nn.Module):
+    """A transformer and the heads on its vectors."""
+
+    def __init__(self, encoder: TransformerEncoder, heads: Heads, dropout: float, head_lr: float):
+        super().__init__()
+        self.encoder, self.heads, self.dropout, self.head_lr = encoder, heads, nn.Dropout(dropout), head_lr
+
+    def loss(self, batch: TokenBatch) -> Tensor:
+        """(6): the same dropped vector goes to generator and discriminator."""
+        return self.heads.loss(self.dropout(self.encoder(batch.ids, batch.lengths)), batch.positives)
+
+    def rank(self, batch: TokenBatch, k: int) -> Ranking:
+        """What validation judges."""
+        return self.heads.settled().rank(self.encoder(batch.ids, batch.lengths).cpu().numpy(), k)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Transformer and heads at their own rates; tables move where a batch touched them."""
+        return groups_of(self.encoder, self.heads, self.head_lr, optim)
+
+
+def groups_of(encoder: TransformerEncoder, heads: nn.Module, head_lr: float, optim: Optim) -> list[Group]:
+    """One group for each kind of parameter and rate; a head's tables are what it has rows of few of which it uses."""
+    tables = [table for part in heads.modules() for table in getattr(part, "tables", [])]
+    dense = [each for each in heads.parameters() if all(each is not table for table in tables)]
+    parts = {
+        "encoder": (encoder.dense, lambda moving: adamw(moving, optim.lr, optim.weight_decay)),
+        "words": (encoder.tables, lambda moving: RowAdam(moving, optim.lr)),
+        "heads": (dense, lambda moving: adamw(moving, head_lr, optim.weight_decay)),
+        "labels": (tables, lambda moving: RowAdam(moving, head_lr)),
+    }
+    return [Group(name, how(moving), optim.accumulate) for name, (moving, how) in parts.items() if moving]
+
+
+# -- Table 5: static negatives -----------------------------------------------------------------------------------------
+
+
+def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
+    """The generator to its end, then the discriminator on what that opens."""
+    documents, again = batches(data, data.train, data.tokens), config.negatives == "static-twice"
+    with seeded(config.seed):
+        encoder = TransformerEncoder(data.start, config.reading)
+        heads = Heads(encoder.dim, data.clusters, config.recall.beam, None)
+    recall = Network(encoder, heads, config.reading.dropout, config.head_lr)
+    run.train("recall", recall, documents, config.optim, seed=config.seed)
+    opened = run.stage("opened", open_clusters, recall, documents, config.optim.batch_size, run.device)
+    with seeded(config.seed):
+        second = TransformerEncoder(encoder.settled(), config.reading).requires_grad_(again)
+        discriminator = Discriminator(encoder.dim, config.recall.label_dim, data.clusters)
+    ranker = Ranker(second, discriminator, opened, config.reading.dropout, config.head_lr)
+    run.train("rank", ranker, documents, config.optim, seed=config.seed)
+    heads.discriminator = discriminator
+    return LightXML(encoder.settled(), heads.settled(), second.settled() if again else None)
+
+
+def open_clusters(recall: Network, documents: TokenBatches, batch_size: int, device: str) -> np.ndarray:
+    """The clusters that a trained generator opens for every document, (documents, beam) int32."""
+    opened = np.empty((len(documents.lengths), recall.heads.beam), np.int32)
+    for rows in longest_first(documents.lengths, batch_size):
+        batch = on_device(documents.batch(rows, generator(0)), torch.device(device))
+        with torch.inference_mode():
+            logits = recall.heads.generator(recall.encoder(batch.ids, batch.lengths))
+        opened[rows] = recall.heads.opened(logits).cpu().numpy()
+    return opened
+
+
+class Ranker(nn.Module):
+    """A discriminator on candidates that were chosen before."""
+
+    def __init__(
+        self, encoder: TransformerEncoder, discriminator: Discriminator, opened: np.ndarray, dropout: float,
+        head_lr: float,
+    ):  # fmt: skip
+        super().__init__()
+        self.encoder, self.discriminator, self.opened = encoder, discriminator, opened
+        self.dropout, self.head_lr = nn.Dropout(dropout), head_lr
+
+    def loss(self, batch: TokenBatch) -> Tensor:
+        """(5) alone."""
+        documents = self.dropout(self.encoder(batch.ids, batch.lengths))
+        opened = torch.from_numpy(self.opened[batch.rows.cpu().numpy()])
+        return self.discriminator.loss(documents, opened, batch.positives)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """As when both learn together."""
+        return groups_of(self.encoder, self.discriminator, self.head_lr, optim)
