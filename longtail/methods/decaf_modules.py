@@ -26,7 +26,7 @@ from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
 from longtail.methods.decaf import Config, Data, Learning, Scorer
 from longtail.rankers.label_text import LabelText
-from longtail.rankers.meeting import Candidates, Meeting, apart, known_labels, meeting, meeting_loss, together
+from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.train.loop import seeded, train
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -114,7 +114,6 @@ class Network(nn.Module):
         self.eval()
         with torch.no_grad():
             sums = torch.from_numpy(bag_sums(texts, self.vectors.detach().numpy()))
-            self.labels.refine(sums, torch.from_numpy(np.flatnonzero(~self.meetings.known)))
             parts = [self.labels(sums[at], at) for at in torch.arange(len(sums)).split(CHUNK)]
         rows, biases = (torch.cat(part).numpy() for part in zip(*parts))
         return Scorer(settled(self.vectors, self.read), rows, biases)
@@ -214,25 +213,24 @@ class Meetings:
         if self.negatives:
             return together(true, self._drawn(rows, rng))
         if self.opened is None:
-            return together(true, np.flatnonzero(self.known))
+            return together(true, np.arange(self.labels.shape[1]))
         assert self.cluster_starts is not None
-        starts, members = members_of(self.cluster_starts, self.opened[rows])
-        known = self.known[members]
-        return apart(true, np.append(0, np.cumsum(known))[starts], members[known], with_true=False)
+        return apart(true, *members_of(self.cluster_starts, self.opened[rows]), with_true=False)
 
     def _drawn(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         n_labels, shape = self.labels.shape[1], (len(rows), self.negatives)
         if self.pool is None:
-            drawn = rng.integers(n_labels, size=shape)
-        else:
-            hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
-            drawn = np.append(hard, rng.integers(n_labels, size=hard.size // EASY))
-        return np.where(self.known[drawn], drawn, PAD)
+            return rng.integers(n_labels, size=shape)
+        hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
+        return np.append(np.where(self.known[hard], hard, PAD), rng.integers(n_labels, size=hard.size // EASY))
 
     @cached_property
     def known(self) -> np.ndarray:
-        """Labels that may be negatives."""
-        return known_labels(self.labels)
+        """Labels that some document has.  Of others nothing is known, so they are nobody's hard negatives.
+
+        Easy ones they are: as rows that nothing holds down, they would stand above all that was learned.
+        """
+        return np.bincount(self.labels.indices, minlength=self.labels.shape[1]) > 0
 
     def sharpen(self, scorer: Scorer) -> None:
         """Fill the pools with the labels that score best among those of the opened clusters."""

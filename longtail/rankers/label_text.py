@@ -41,12 +41,6 @@ class LabelText(nn.Module):
             return refinement
         return self.gates(self.read(sums), refinement)  # type: ignore[misc]
 
-    def refine(self, sums: Tensor, labels: Tensor) -> None:
-        """Let the refinement of these labels, which nothing taught, start again where their texts are by now."""
-        if self.refinement is not None:
-            with torch.no_grad():
-                self.refinement[labels] = sums[labels]
-
     def tables(self) -> list[nn.Parameter]:
         """What has a row for every label, and learns with sparse gradients."""
         return [self.biases] if self.refinement is None else [self.biases, self.refinement]

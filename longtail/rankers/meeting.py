@@ -53,11 +53,6 @@ def apart(true: sp.csr_array, starts: np.ndarray, shortlists: np.ndarray, with_t
     return Candidates(labels, targets, shortlist)
 
 
-def known_labels(labels: sp.csr_array) -> np.ndarray:
-    """Which labels some document has.  Of the others nothing is known, so they are nobody's negatives."""
-    return np.bincount(labels.indices, minlength=labels.shape[1]) > 0
-
-
 def row_of(starts: np.ndarray) -> np.ndarray:
     """The row of every entry of sparse rows."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
