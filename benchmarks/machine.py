@@ -39,6 +39,12 @@ def installed(package: str) -> str:
         return ""
 
 
+def earlier(name: str) -> dict:
+    """What results/NAME.json holds by now."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
+
+
 def save(name: str, results: dict) -> Path:
     """Write results/NAME.json with the machine and the day."""
     RESULTS.mkdir(exist_ok=True)

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail
-from benchmarks.machine import RESULTS, save
+from benchmarks.machine import RESULTS, earlier, save
 from longtail.corpus import Corpus, Splits
 from longtail.features.bags import Bags
 from longtail.features.tfidf import TfidfOptions
@@ -68,11 +68,6 @@ def compare(table: str, title: str, corpora: tuple[str, ...], contenders: Conten
                     print(
                         name, contender, {m: row["metrics"][m] for m in SHOWN}, {c: row[c] for c in COSTS}, flush=True
                     )
-
-
-def earlier(table: str) -> dict:
-    path = RESULTS / f"{table}.json"
-    return json.loads(path.read_text())["results"] if path.is_file() else {}
 
 
 def write_features(splits: Splits, directory: Path) -> None:

@@ -1,0 +1,105 @@
+"""What the DECAF paper says of its parts, on our corpora: python -m benchmarks.decaf_claims [CORPUS].
+
+Variants of Table 6, recall against the length of shortlists for three fan-outs (Fig. 6), and the part of each
+label-frequency decile in P@5 (Fig. 4), beside `linear`.  One seed; a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import longtail
+from benchmarks.machine import RESULTS, earlier, save
+from benchmarks.side_by_side import corpus_path
+from longtail.index.partition import recall_at
+from longtail.methods.decaf import Decaf, open_clusters
+
+VARIANTS: dict[str, dict] = {
+    "DECAF": {},
+    "ẑ² only, no label text": {"classifier": "refinement"},
+    "ẑ¹ only, no refinement": {"classifier": "text"},
+    "no-init": {"classifier": "no-init"},
+    "ranker starts from module II": {"ranker.afresh": False},
+    "no averaging": {"ranker.averaged": 0},
+    "lite": {"lite": True, "ranker.afresh": False},
+    "score with the whole cluster part": {"cluster_weight": 1.0},
+    "16 labels a cluster": {"labels_per_cluster": 16},
+    "64 labels a cluster": {"labels_per_cluster": 64},
+    "vectors from MiniLM": {"vectors": "minilm"},
+    "vectors from wordllama": {"vectors": "wordllama"},
+    "words alone": {"subwords": 0},
+    "ensemble of 3": {"instances": 3},
+}
+FAN_OUTS = {4: "DECAF", 16: "16 labels a cluster", 64: "64 labels a cluster"}
+LENGTHS = (25, 50, 100, 200, 400, 800, 1600, 3200)
+SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["R@100"]
+
+
+def measured(name: str, method: str, settings: dict, runs: Path) -> dict:
+    """Train, judge, and keep what the figures need."""
+    splits = longtail.load(corpus_path(name))
+    clock, cpu = time.perf_counter(), time.process_time()
+    model = longtail.fit(method, splits.train, run=runs, **settings)
+    cost = {"seconds": round(time.perf_counter() - clock), "cpu seconds": round(time.process_time() - cpu)}
+    judged = longtail.evaluate(model, splits.split("test"))
+    row = cost | {"metrics": {metric: round(judged.metrics[metric], 2) for metric in SHOWN}}
+    row["part of P@5 by decile"] = [round(decile.contribution["P@5"], 2) for decile in judged.by_decile]
+    row["R@5 within decile"] = [round(decile.within["R@5"], 2) for decile in judged.by_decile]
+    if isinstance(model.model, Decaf):
+        row["recall by labels shortlisted"] = recall_curve(model.model, splits.split("test"))
+    return row
+
+
+def recall_curve(model: Decaf, test: longtail.Corpus) -> dict[str, float]:
+    """The share of true labels among those of the first clusters, by how many labels these hold on average."""
+    instance = model.instances[0]
+    opened, _ = open_clusters(instance.shortlister, model.reader.bags(test.documents), instance.beam)
+    recall, lengths = recall_at(opened, test.labels, instance.clusters), np.diff(instance.clusters.starts)[opened]
+    mean = lengths.mean(axis=0).cumsum()
+    places = sorted(
+        {int(np.searchsorted(mean, labels)) for labels in (25, 50, 100, 200, 400, 800) if labels <= mean[-1]}
+    )
+    return {f"{mean[at]:.0f}": round(100 * float(recall[at]), 2) for at in places}
+
+
+def plot(rows: dict, name: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    curves, deciles = figure.subplots(1, 2)
+    for fan_out, variant in FAN_OUTS.items():
+        if curve := rows.get(variant, {}).get("recall by labels shortlisted"):
+            curves.plot(
+                [int(at) for at in curve], list(curve.values()), marker="o", label=f"{fan_out} labels a cluster"
+            )
+    curves.set(xscale="log", xlabel="labels shortlisted", ylabel="recall, %", title=f"{name}: shortlists (Fig. 6)")
+    curves.legend()
+    for variant in ("DECAF", "ẑ² only, no label text", "linear"):
+        if variant in rows:
+            deciles.plot(range(1, 11), rows[variant]["R@5 within decile"], marker="o", label=variant)
+    deciles.set(
+        xlabel="decile of labels, rarest last", ylabel="R@5 of its labels, %", title="by label frequency (Fig. 4)"
+    )
+    deciles.legend()
+    figure.savefig(RESULTS / f"decaf_claims_{name}.png", dpi=120)
+
+
+def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else "debian-related"
+    results = earlier("decaf_claims")
+    rows = results.setdefault(name, {})
+    for variant, settings in [("linear", {}), *VARIANTS.items()]:
+        method = "linear" if variant == "linear" else "decaf"
+        place = Path("runs") / "claims" / name / "".join(filter(str.isalnum, variant))
+        rows[variant] = measured(name, method, settings, place)
+        save("decaf_claims", results)
+        plot(rows, name)
+        print(name, variant, rows[variant]["metrics"], rows[variant]["seconds"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
