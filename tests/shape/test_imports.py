@@ -77,6 +77,14 @@ def test_the_linear_methods_never_import_torch():
     assert fresh(code).strip() == "False"
 
 
+def test_settings_of_every_method_are_known_without_torch():
+    code = (
+        "import sys; from longtail.methods import METHODS, method; [method(name).Config() for name in METHODS];"
+        "print([m for m in ('torch', 'transformers') if m in sys.modules])"
+    )
+    assert fresh(code).strip() == "[]"
+
+
 def test_no_pickle_in_the_package():
     for path in MODULES:
         text = path.read_text("utf-8")

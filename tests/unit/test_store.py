@@ -54,6 +54,20 @@ def kept(directory: Path, value: object) -> Path:
     return directory
 
 
+@dataclass(frozen=True)
+class Layers:
+    weights: dict[str, np.ndarray]
+    about: dict[str, object]
+
+
+def test_arrays_by_name_keep_their_names(tmp_path: Path):
+    went = Layers({"layer.0.weight": np.arange(4.0), "layer.0": np.ones(2)}, {"layers": 1, "names": ["a"]})
+    came = store.read(kept(tmp_path / "v", went), Layers)
+    assert came.weights.keys() == went.weights.keys() and came.about == went.about
+    assert np.array_equal(came.weights["layer.0.weight"], np.arange(4.0))
+    assert "weights.layer.0.weight" in store.mapped_arrays(tmp_path / "v" / "arrays.safetensors")
+
+
 def test_a_value_comes_back_as_it_went_in(tmp_path: Path):
     came, went = store.read(kept(tmp_path / "v", whole()), Whole), whole()
     assert came.part.words == went.part.words and came.parts[1].words == []

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
-from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
+from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of, recall_at
 
 
 def drawn(seed: int) -> tuple[sp.csr_array, Clusters]:
@@ -28,6 +28,14 @@ def test_targets_and_texts_are_products_with_the_membership_matrix():
 def test_columns_in_cluster_order_are_the_same_columns():
     labels, clusters = drawn(2)
     assert np.array_equal(in_cluster_order(labels, clusters).toarray(), labels.toarray()[:, clusters.labels])
+
+
+def test_members_of_opened_clusters_stand_row_after_row():
+    _, clusters = drawn(5)
+    opened = np.array([[2, 0], [1, 3]])
+    starts, members = members_of(clusters.starts, opened)
+    expected = [[at for c in row for at in range(clusters.starts[c], clusters.starts[c + 1])] for row in opened]
+    assert [members[one:two].tolist() for one, two in zip(starts, starts[1:])] == expected
 
 
 def test_recall_agrees_with_looking_every_label_up():

@@ -1,0 +1,265 @@
+"""GUDN's equations, each worked by hand on numbers small enough to check with a pencil; then its variants."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from longtail import fit
+from longtail.corpus import PAD, Corpus, Label, LabelSet, Splits, Texts
+from longtail.data.batches import TokenBatches
+from longtail.encoders.pieces import Pieces
+from longtail.errors import ConfigError
+from longtail.features.tokens import Subwords, Tokens
+from longtail.index.clusters import Clusters
+from longtail.methods import gudn_modules
+from longtail.methods.gudn import Config, as_words, warn_of_symbols
+from longtail.methods.gudn_modules import Guided, NamedBatch, NamedBatches, OneHot, feature_loss
+from longtail.methods.lightxml_modules import Network
+from longtail.rankers.clustered import each_its_own
+from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.train.run import Run
+
+
+def softplus(x: float) -> float:
+    """−log σ(−x)."""
+    return math.log(1 + math.exp(x))
+
+
+class Table(nn.Module):
+    """An encoder that knows its first token's vector by heart: 1 is (1, 2), 2 is (3, −1)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, -1.0]]))
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        return self.vectors[ids[:, 0]]
+
+
+def guided(feature_guide: float, link_guide: float, one_hot: OneHot | None = None) -> Guided:
+    """Two labels whose logits are the two numbers of a vector."""
+    heads = Heads(2, each_its_own(2), 1, None)
+    heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
+    return Guided(Network(Table(), heads, dropout=0.0, head_lr=1.0), one_hot, feature_guide, link_guide)
+
+
+def batch_of(positives: list[list[int]]) -> NamedBatch:
+    """Texts are token 1, joined label names token 2."""
+    text, names = torch.ones(len(positives), 1).long(), torch.full((len(positives), 1), 2)
+    return NamedBatch(text, torch.ones(len(positives)).long(), names, text[:, 0], torch.tensor(positives))
+
+
+CLASS = softplus(-1) + softplus(2)  # E_t = (1, 2), label 0 is true
+LINK = softplus(-3) + softplus(-1)  # E_l = (3, −1)
+FEATURE = (2**2 + 3**2) / 2
+
+# -- the equations -------------------------------------------------------------------------------------------------
+
+
+def test_the_feature_guide_is_half_the_squared_distance_of_text_and_labels():
+    """(2): 1/2n Σ ‖E_t − E_l‖² of (1, 2), (3, −1) and of two equal vectors."""
+    texts, labels = torch.tensor([[1.0, 2.0], [5.0, 5.0]]), torch.tensor([[3.0, -1.0], [5.0, 5.0]])
+    assert feature_loss(texts, labels).item() == pytest.approx(FEATURE / 2)
+
+
+def test_the_ranking_loss_is_binary_cross_entropy_of_the_text():
+    """(5), and Table 3's first row: without guides nothing else is in the loss."""
+    assert guided(0, 0).loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
+
+
+def test_the_link_guide_is_binary_cross_entropy_of_the_label_names_by_the_same_classifier():
+    """(3), and Table 3's GUD-L."""
+    assert guided(0, 1).loss(batch_of([[0]])).item() == pytest.approx(CLASS + LINK, abs=1e-5)
+
+
+def test_the_feature_guide_alone_is_gud_f():
+    assert guided(1, 0).loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE, abs=1e-5)
+
+
+def test_the_loss_is_the_sum_of_all_three_each_with_its_weight():
+    """(4) and (6)."""
+    assert guided(1, 1).loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE + LINK, abs=1e-5)
+    assert guided(0.5, 3).loss(batch_of([[0]])).item() == pytest.approx(CLASS + 0.5 * FEATURE + 3 * LINK, abs=1e-5)
+
+
+def test_both_sides_of_the_feature_guide_learn():
+    """No stop-gradient: text and label names move towards each other."""
+    network = guided(1, 0)
+    network.loss(batch_of([[0]])).backward()
+    assert network.network.encoder.vectors.grad[1:].abs().min() > 0
+
+
+def test_a_document_without_labels_has_no_guide():
+    """Its text is still classified: −log(1 − σ(1)) − log(1 − σ(2))."""
+    both = guided(1, 1).loss(batch_of([[0], [PAD]])).item()
+    assert both == pytest.approx((CLASS + softplus(1) + softplus(2)) / 2 + FEATURE + LINK, abs=1e-5)
+    alone = guided(1, 1).loss(batch_of([[PAD]])).item()
+    assert alone == pytest.approx(softplus(1) + softplus(2), abs=1e-5)
+
+
+def test_one_hot_labels_go_through_a_linear_layer():
+    """Table 4: E_l = Σ of the labels' rows = (1, 1) + (2, −2); FEATURE is ½‖(1, 2) − (3, −1)‖²."""
+    one_hot = OneHot(3, 2)
+    one_hot.rows.data = torch.tensor([[1.0, 1.0], [2.0, -2.0], [9.0, 9.0]])
+    assert one_hot(torch.tensor([[0, 1], [2, PAD], [PAD, PAD]])).tolist() == [[3.0, -1.0], [9.0, 9.0], [0.0, 0.0]]
+    loss = guided(1, 0, one_hot).loss(batch_of([[0, 1]]))
+    assert loss.item() == pytest.approx(softplus(-1) + softplus(-2) + FEATURE, abs=1e-5)
+    loss.backward()
+    assert one_hot.rows.grad.coalesce().indices()[0].tolist() == [0, 1]
+
+
+def test_with_clusters_both_readings_choose_their_own_candidates(monkeypatch: pytest.MonkeyPatch):
+    """Text (1, 2) opens the second cluster, label names (3, −1) the first."""
+    clusters, opened = Clusters(np.arange(4, dtype=np.int32), np.array([0, 2, 4])), []
+    network = guided(0, 1)
+    heads = Heads(2, clusters, 1, Discriminator(2, 2, clusters))
+    heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
+    monkeypatch.setattr(heads.discriminator, "loss", lambda x, chosen, _: opened.append(chosen.tolist()) or x.sum())
+    network.network.heads = heads
+    network.loss(batch_of([[0]]))
+    assert opened == [[[1]], [[0]]]
+
+
+# -- label names ---------------------------------------------------------------------------------------------------
+
+PIECES = Pieces(Subwords({}), before=(101,), behind=(102,), pad=0, first=True, segment=0, max_tokens=5)
+
+
+def named(labels: list[list[int]]) -> NamedBatches:
+    """Label l is called by the tokens 10·l and 10·l + 1."""
+    names = Tokens.of([10 * label, 10 * label + 1] for label in range(4))
+    rows = sp.csr_array(np.array(labels, np.float32))
+    return NamedBatches(TokenBatches(np.arange(len(labels)), np.arange(len(labels) + 1), rows, pad=0), names, PIECES)
+
+
+def test_label_names_are_joined_framed_and_cut():
+    batch = named([[0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]).batch(np.arange(3), np.random.default_rng(0))
+    assert batch.label_ids[0].tolist() == [101, 10, 11, 102, 0] and batch.label_lengths.tolist() == [4, 5, 2]
+    assert batch.label_ids[1].tolist() in ([101, 20, 21, 30, 102], [101, 30, 31, 20, 102])
+    assert batch.label_ids[2].tolist() == [101, 102, 0, 0, 0]
+
+
+def test_label_names_stand_in_an_order_that_the_seed_draws():
+    batches = named([[1, 1, 1, 1]])
+    orders = {
+        tuple(batches.batch(np.arange(1), np.random.default_rng(seed)).label_ids[0].tolist()) for seed in range(20)
+    }
+    again = {
+        tuple(batches.batch(np.arange(1), np.random.default_rng(seed)).label_ids[0].tolist()) for seed in range(20)
+    }
+    assert len(orders) > 5 and orders == again
+
+
+def test_names_are_read_as_words_in_the_middle_of_a_text():
+    assert list(as_words(Texts.of(["ec_agreement", "tax"]))) == [" ec agreement", " tax"]
+
+
+@pytest.mark.parametrize(
+    ("names", "warned"),
+    [
+        (["08P01B", "++++", "17"], True),
+        (["L1", "L2", "3", "fox"], True),
+        (["fox", "deep sea", "42"], False),
+        (["狐", "海", "7"], False),
+        (["été", "Öl", "7"], False),
+    ],
+)
+def test_labels_whose_names_hold_no_words_are_warned_about(names: list[str], warned: bool, tmp_path: Path):
+    with (tmp_path / "log").open("w") as log:
+        run = Run(tmp_path, log)
+        if warned:
+            with pytest.warns(UserWarning, match="label names hold no word"):
+                warn_of_symbols(LabelSet.of(names), run)
+        else:
+            warn_of_symbols(LabelSet.of(names), run)
+    assert ("warning" in (tmp_path / "log").read_text()) == warned
+
+
+def test_somebody_who_watches_is_told_instead_of_warned(tmp_path: Path, recwarn: pytest.WarningsRecorder):
+    said: list[str] = []
+    with (tmp_path / "log").open("w") as log:
+        warn_of_symbols(LabelSet.of(Label(f"{at}", f"{at}") for at in range(3)), Run(tmp_path, log, said.append))
+    assert len(said) == 1 and "give the labels names" in said[0] and not recwarn.list
+
+
+def test_a_negative_weight_is_refused():
+    with pytest.raises(ConfigError, match="feature_guide"):
+        Config(feature_guide=-1)
+
+
+# -- with a tiny transformer ---------------------------------------------------------------------------------------
+
+QUICK = {
+    "reading.max_tokens": 16, "reading.dropout": 0.2, "head_lr": 1e-2, "optim.lr": 2e-3, "optim.batch_size": 16,
+    "valid_documents": 0, "optim.epochs": 1, "feature_guide": 0.02,
+}  # fmt: skip
+
+
+def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder: Path):
+    """Fields and shapes are those of a LightXML model, whatever guided it."""
+    models = [
+        fit(name, planted.train, encoder=str(tiny_encoder), **(QUICK | extra)).model
+        for name, extra in (("gudn", {}), ("gudn", {"labels": "one-hot"}))
+    ]
+    plain = {name: value for name, value in QUICK.items() if name != "feature_guide"}
+    models.append(fit("lightxml", planted.train, encoder=str(tiny_encoder), **plain).model)
+    shapes = [
+        {
+            **{name: array.shape for name, array in model.encoder.weights.items()},
+            "heads": model.heads.generator.rows.shape,
+        }
+        for model in models
+    ]
+    assert type(models[0]) is type(models[2]) and shapes[0] == shapes[1] == shapes[2]
+
+
+def test_without_guides_it_is_lightxml(planted: Splits, tiny_encoder: Path):
+    """Table 3's BERT: the same network from the same seed, so the same ranking to the last bit."""
+    off = {"feature_guide": 0.0, "link_guide": 0.0}
+    plain = {name: value for name, value in QUICK.items() if name != "feature_guide"}
+    one = fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | off))
+    other = fit("lightxml", planted.train, encoder=str(tiny_encoder), **plain)
+    assert np.array_equal(*(model.rank(planted.test.documents, 10).scores for model in (one, other)))
+
+
+def test_large_label_sets_learn_on_clusters(planted: Splits, tiny_encoder: Path):
+    clusters = {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6, "optim.epochs": 6}
+    model = fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | clusters))
+    assert model.model.heads.discriminator is not None
+    truth, first = planted.test.labels, model.rank(planted.test.documents, 1).labels[:, 0]
+    right = [label in truth.indices[truth.indptr[row] : truth.indptr[row + 1]] for row, label in enumerate(first)]
+    assert np.mean(right) > 0.8
+
+
+def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
+    planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    settings = QUICK | {"encoder": str(tiny_encoder), "optim.checkpoint_every": 0}
+    whole = fit("gudn", planted.train, run=tmp_path / "whole", **settings)
+    learn, steps = gudn_modules.Guided.loss, []
+
+    def dying(self: Guided, batch: object) -> Tensor:
+        steps.append(batch)
+        if len(steps) == 20:
+            raise KeyboardInterrupt
+        return learn(self, batch)
+
+    monkeypatch.setattr(gudn_modules.Guided, "loss", dying)
+    with pytest.raises(KeyboardInterrupt):
+        fit("gudn", planted.train, run=tmp_path / "killed", **settings)
+    resumed = fit("gudn", planted.train, run=tmp_path / "killed", **settings)
+    one, other = (model.rank(planted.test.documents, 10) for model in (whole, resumed))
+    assert np.array_equal(one.labels, other.labels) and np.array_equal(one.scores, other.scores)
+
+
+def test_a_corpus_of_symbols_trains_with_a_warning(tiny_encoder: Path):
+    corpus = Corpus.of(["babadu"] * 8, [["1"], ["2"]] * 4)
+    with pytest.warns(UserWarning, match="will not do better than lightxml"):
+        fit("gudn", corpus, encoder=str(tiny_encoder), **QUICK)

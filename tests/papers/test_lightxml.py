@@ -1,0 +1,231 @@
+"""LightXML's equations, each worked by hand on numbers small enough to check with a pencil; then its variants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import fit
+from longtail.corpus import PAD, Corpus, Splits
+from longtail.errors import ConfigError
+from longtail.index.clusters import Clusters
+from longtail.methods import lightxml_modules
+from longtail.methods.lightxml import Recall, cluster_labels, held_out
+from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
+from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.ranking import Ranking
+
+TWO = Clusters(np.array([2, 0, 1], np.int32), np.array([0, 1, 3]))  # {2}, {0, 1}
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def softplus(x: float) -> float:
+    """−log σ(−x)."""
+    return math.log(1 + math.exp(x))
+
+
+def heads_of(beam: int) -> Heads:
+    """e = (1, 2): clusters score 1 and 2; the narrow view is −e; labels 2, 0, 1 look for (1, 0), (0, 1), (1, 1)."""
+    heads = Heads(2, TWO, beam, Discriminator(2, 2, TWO))
+    heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
+    heads.discriminator.bottleneck.weight.data, heads.discriminator.bottleneck.bias.data = -torch.eye(2), torch.zeros(2)
+    heads.discriminator.rows.data = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    heads.discriminator.biases.data.zero_()
+    return heads
+
+
+E = torch.tensor([[1.0, 2.0]])
+TRUE = torch.tensor([[2, PAD]])  # label 2 of the first cluster
+
+# -- the equations -------------------------------------------------------------------------------------------------
+
+
+def test_the_generators_loss_is_binary_cross_entropy_over_clusters():
+    """(1): y_g = (1, 0), logits 1 and 2: −log σ(1) − log(1 − σ(2))."""
+    heads = heads_of(1)
+    heads.discriminator = None
+    assert heads.loss(E, TRUE).item() == pytest.approx(softplus(-1) + softplus(2), abs=1e-5)
+
+
+def test_candidates_are_labels_of_the_top_clusters_and_every_true_label():
+    """(2): the second cluster is opened, labels 0 and 1; label 2 is true, so it is added."""
+    heads = heads_of(1)
+    opened = heads.opened(heads.generator(E))
+    met = heads.discriminator.candidates(opened.numpy(), TRUE.numpy())
+    assert opened.tolist() == [[1]]
+    assert TWO.labels[met.labels[met.shortlist[0]]].tolist() == [2, 0, 1] and met.targets.tolist() == [[1, 0, 0]]
+
+
+def test_the_discriminators_loss_is_binary_cross_entropy_over_candidates():
+    """(3)-(5): ⟨E_l, −e⟩ = −1, −2, −3 for labels 2, 0, 1, and only label 2 is true."""
+    loss = heads_of(1).discriminator.loss(E, torch.tensor([[1]]), TRUE)
+    assert loss.item() == pytest.approx(softplus(1) + softplus(-2) + softplus(-3), abs=1e-5)
+
+
+def test_the_loss_is_the_sum_of_both():
+    """(6), the mean over two equal documents."""
+    expected = softplus(-1) + softplus(2) + softplus(1) + softplus(-2) + softplus(-3)
+    assert heads_of(1).loss(E.repeat(2, 1), TRUE.repeat(2, 1)).item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_score_is_the_product_of_label_and_cluster():
+    """σ(label)·σ(cluster): label 2 in cluster 1, labels 0 and 1 in cluster 2."""
+    ranking = heads_of(2).settled().rank(E.numpy(), 3)
+    expected = {2: sigmoid(-1) * sigmoid(1), 0: sigmoid(-2) * sigmoid(2), 1: sigmoid(-3) * sigmoid(2)}
+    assert ranking.labels.tolist() == [sorted(expected, key=expected.__getitem__, reverse=True)]
+    np.testing.assert_allclose(ranking.scores[0], sorted(expected.values(), reverse=True), rtol=1e-5)
+
+
+def test_labels_of_clusters_that_stay_closed_are_not_ranked():
+    assert heads_of(1).settled().rank(E.numpy(), 3).labels.tolist() == [[0, 1, PAD]]
+
+
+def test_the_generator_learns_from_its_own_loss_alone():
+    """Candidates are a lookup: the discriminator's loss leaves no gradient in the generator."""
+    heads = heads_of(1)
+    heads.loss(E, TRUE).backward()
+    alone = heads_of(1)
+    alone.discriminator = None
+    alone.loss(E, TRUE).backward()
+    torch.testing.assert_close(heads.generator.weight.grad, alone.generator.weight.grad)
+
+
+def test_negatives_follow_the_generator():
+    """Dynamic sampling: when the generator changes its mind, the same document meets other labels."""
+    heads = heads_of(1)
+    before = heads.opened(heads.generator(E)).tolist()
+    heads.generator.weight.data = torch.tensor([[3.0, 0.0], [0.0, 1.0]])
+    assert before == [[1]] and heads.opened(heads.generator(E)).tolist() == [[0]]
+
+
+def test_a_small_label_set_is_plain_one_vs_all():
+    """Every label its own cluster: −log σ(1) − log(1 − σ(2)), scores σ(1), σ(2)."""
+    heads = Heads(2, each_its_own(2), 5, None)
+    heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
+    assert heads.loss(E, torch.tensor([[0]])).item() == pytest.approx(softplus(-1) + softplus(2), abs=1e-5)
+    ranking = heads.settled().rank(E.numpy(), 2)
+    assert ranking.labels.tolist() == [[1, 0]]
+    np.testing.assert_allclose(ranking.scores[0], [sigmoid(2), sigmoid(1)], rtol=1e-6)
+
+
+def test_a_label_seldom_met_does_not_start_at_a_half():
+    heads = Heads(2, TWO, 1, Discriminator(2, 2, TWO))
+    assert heads.generator.bias.tolist() == [-4.0, -4.0] and heads.discriminator.biases.flatten().tolist() == [-4.0] * 3
+
+
+# -- clusters ------------------------------------------------------------------------------------------------------
+
+
+def test_labels_cluster_by_the_words_of_their_documents():
+    corpus = Corpus.of(["red fox", "red wolf", "deep sea", "deep lake"], [["fox"], ["wolf"], ["sea"], ["lake"]])
+    of_label = cluster_labels(corpus, Recall(one_vs_all_up_to=2, labels_per_cluster=2), seed=0).of_label
+    by_name = dict(zip([label.name for label in corpus.label_set], of_label.tolist()))
+    assert by_name["fox"] == by_name["wolf"] != by_name["sea"] == by_name["lake"]
+
+
+def test_up_to_the_threshold_every_label_is_its_own_cluster():
+    corpus = Corpus.of(["red fox", "deep sea"], [["fox"], ["sea"]])
+    assert len(cluster_labels(corpus, Recall(one_vs_all_up_to=2), seed=0)) == 2
+
+
+def test_validation_is_the_official_split_cut_to_size_or_none(planted: Splits):
+    official = replace(planted.train, official_valid=planted.test)
+    assert [len(part) for part in held_out(official, 50, seed=0)] == [600, 50]
+    assert [len(part) for part in held_out(official, 0, seed=0)] == [600, 0]
+
+
+@pytest.mark.parametrize("name", ["recall.beam", "recall.label_dim", "recall.labels_per_cluster", "reading.layers"])
+def test_impossible_settings_are_refused(name: str, planted: Splits):
+    with pytest.raises(ConfigError, match=name):
+        fit("lightxml", planted.train, **{name: 0})
+
+
+# -- variants and resuming, with a tiny transformer ------------------------------------------------------------------
+
+QUICK = {
+    "reading.max_tokens": 16, "reading.dropout": 0.2, "head_lr": 1e-2, "optim.lr": 2e-3, "optim.batch_size": 16,
+    "recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6, "recall.label_dim": 32,
+    "valid_documents": 0, "optim.epochs": 1,
+}  # fmt: skip
+
+
+def answers(planted: Splits, tiny_encoder: Path, run: Path | None = None, **settings: object) -> Ranking:
+    model = fit("lightxml", planted.train, run=run, encoder=str(tiny_encoder), **(QUICK | settings))
+    return model.rank(planted.test.documents, k=10)
+
+
+@pytest.mark.parametrize("negatives", ["static", "static-twice"])
+def test_static_negatives_freeze_the_text_or_read_it_twice(negatives: str, planted: Splits, tiny_encoder: Path):
+    """Table 5: S has one transformer, which the discriminator leaves alone; BS has a second, which starts there."""
+    trained = fit("lightxml", planted.train, encoder=str(tiny_encoder), negatives=negatives, **QUICK).model
+    assert (trained.again is not None) == (negatives == "static-twice")
+    if trained.again is not None:
+        first, second = trained.encoder.weights, trained.again.weights
+        assert any(not np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_static_negatives_learn_too(planted: Splits, tiny_encoder: Path):
+    ranking = answers(planted, tiny_encoder, negatives="static", **{"optim.epochs": 4})
+    truth = planted.test.labels
+    first = [
+        label in truth.indices[truth.indptr[row] : truth.indptr[row + 1]]
+        for row, label in enumerate(ranking.labels[:, 0])
+    ]
+    assert np.mean(first) > 0.5
+
+
+def test_a_single_layer_makes_vectors_of_one_layer(planted: Splits, tiny_encoder: Path):
+    """Figure 2."""
+    wide = fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK).model
+    narrow = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(QUICK | {"reading.layers": 1})).model
+    assert wide.heads.generator.rows.shape[1] == 2 * narrow.heads.generator.rows.shape[1]
+
+
+def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
+    planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    settings = {"optim.epochs": 2, "optim.average_from": 1, "valid_documents": 60, "optim.checkpoint_every": 0}
+    whole = answers(planted, tiny_encoder, tmp_path / "whole", **settings)
+    learn, steps = lightxml_modules.Network.loss, []
+
+    def dying(self: lightxml_modules.Network, batch: object) -> torch.Tensor:
+        steps.append(batch)
+        if len(steps) == 20:
+            raise KeyboardInterrupt
+        return learn(self, batch)
+
+    monkeypatch.setattr(lightxml_modules.Network, "loss", dying)
+    with pytest.raises(KeyboardInterrupt):
+        answers(planted, tiny_encoder, tmp_path / "killed", **settings)
+    resumed = answers(planted, tiny_encoder, tmp_path / "killed", **settings)
+    assert len(steps) == 1 + 2 * 34  # no step was taken twice but the one that died
+    assert np.array_equal(whole.labels, resumed.labels) and np.array_equal(whole.scores, resumed.scores)
+
+
+def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path):
+    """Three clusterings: seeds differ, scores are averaged."""
+    from longtail.predictor import combine
+
+    members = [fit("lightxml", planted.train, encoder=str(tiny_encoder), seed=seed, **QUICK) for seed in range(2)]
+    assert not np.array_equal(members[0].model.heads.clusters.labels, members[1].model.heads.clusters.labels)
+    one, other, both = (each.rank(planted.test.documents[:1], 100) for each in (*members, combine(members)))
+    score = {label: score / 2 for label, score in zip(one.labels[0].tolist(), one.scores[0])}
+    for label, second in zip(other.labels[0].tolist(), other.scores[0]):
+        score[label] = score.get(label, 0) + second / 2
+    assert both.scores[0, 0] == pytest.approx(max(score.values()), rel=1e-5)
+
+
+def test_scores_of_stored_heads_need_no_torch():
+    """What predicts behind the transformer is NumPy."""
+    rows = Linear(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
+    labels = Linear(np.ones((3, 2), np.float32), np.zeros(3, np.float32))
+    ranking = Clustered(TWO, rows, LabelVectors(rows, labels), 2).rank(np.ones((1, 2), np.float32), 3)
+    np.testing.assert_allclose(ranking.scores[0], sigmoid(1) * sigmoid(2), rtol=1e-6)
