@@ -11,7 +11,7 @@ from longtail.config import setting
 from longtail.corpus import PAD
 from longtail.errors import MissingExtraError
 from longtail.kernels.graph_search import walk
-from longtail.kernels.label_rows import likeliest
+from longtail.kernels.label_rows import likeliest, likeliest_for_many
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,13 @@ class Nearest:
             places, beliefs = walk(unit(documents), self.vectors, *graph, k)
         # A walk that meets fewer than k nodes leaves places empty.
         return np.where(places == PAD, PAD, self.labels[places]), beliefs
+
+    def find_for_many(self, documents: np.ndarray, k: int) -> np.ndarray:
+        """The labels that `find` finds, for a training set: as fast as can be, not to the last bit the same."""
+        if self.graph is not None:
+            return self.find(documents, k)[0]
+        k, even = min(k, len(self.labels)), np.zeros(len(self.labels), np.float32)
+        return self.labels[likeliest_for_many(unit(documents), self.vectors, even, k)]
 
 
 def nearest_over(vectors: np.ndarray, search: Search) -> Nearest:

@@ -5,6 +5,8 @@ Every product of two vectors is summed by the same code, so a document scores th
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 
@@ -67,6 +69,24 @@ def likeliest(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: in
     return best
 
 
+def likeliest_for_many(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: int) -> np.ndarray:
+    """The rows that `likeliest` finds, for a training set: by matrix products, which take a third of the time.
+
+    How these add up depends on how many documents are asked about, so two rows that score nearly the same may change
+    places; a model that answers must say the same to one document as to many.
+    """
+    found = np.full((len(documents), k), PAD, np.int32)
+    for first in range(0, len(documents), CHUNK):
+        chunk = slice(first, first + CHUNK)
+        logits = documents[chunk] @ rows.T
+        logits += biases
+        in_threads(partial(_top_columns, logits, found[chunk]), len(logits))
+    return found
+
+
+CHUNK = 1024  # documents whose scores of all rows are held at once
+
+
 def rank_members(
     documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, starts: np.ndarray, labels: np.ndarray,
     clusters: np.ndarray, beliefs: np.ndarray, k: int,
@@ -82,6 +102,13 @@ def rank_members(
 
     in_threads(part, len(documents))
     return best
+
+
+@njit(nogil=True, cache=True)
+def _top_columns(scores, best_columns, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    names, best = np.arange(scores.shape[1]).astype(np.int32), np.empty(best_columns.shape[1], np.float32)
+    for row in range(start, stop):
+        keep_best(names, scores[row], best_columns[row], best)
 
 
 @njit(nogil=True, cache=True)

@@ -41,7 +41,7 @@ from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import recall_at
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import rows_of
-from longtail.kernels.label_rows import likeliest, rank_members
+from longtail.kernels.label_rows import likeliest, likeliest_for_many, rank_members
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
 
@@ -220,7 +220,8 @@ def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: floa
     opened, _ = open_clusters(shortlister, data.documents[sample], most)
     held = recall_at(opened, data.labels[sample], clusters)
     enough = int(np.searchsorted(held, recall)) + 1
-    return open_clusters(shortlister, data.documents, min(enough, most))[0]
+    documents = shortlister.encoder.documents(rows_of(data.documents))
+    return likeliest_for_many(documents, shortlister.rows, shortlister.biases, min(enough, most))
 
 
 MOST_CLUSTERS = 200  # opened for a document at most, however much recall is asked for (released configs: 100 to 200)

@@ -102,7 +102,7 @@ def embed_labels(
     network = LabelEncoder(layers, learning.relu)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
     nearest = nearest_over(network.vectors(means), search)
-    return Turn(network.layers(), nearest, nearest.find(documents[:asking], config.shortlist)[0])
+    return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
 
 
 def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:

@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.corpus import PAD
-from longtail.kernels.label_rows import likeliest, rank_members, shortlist_gradients, shortlist_logits
+from longtail.kernels.label_rows import (
+    likeliest,
+    likeliest_for_many,
+    rank_members,
+    shortlist_gradients,
+    shortlist_logits,
+)
 
 
 def drawn(seed: int, n_documents: int = 7, n_rows: int = 11, dim: int = 19) -> tuple[np.ndarray, np.ndarray]:
@@ -70,3 +76,11 @@ def test_a_document_scores_the_same_bits_alone_and_in_a_batch(alone: int):
     together, single = likeliest(documents, rows, biases, 9), likeliest(documents[alone : alone + 1], rows, biases, 9)
     for many, one in zip(together, single):
         assert np.array_equal(many[alone], one[0])
+
+
+@pytest.mark.parametrize("k", [1, 6, 30])
+def test_asked_for_many_documents_the_same_rows_are_found(k: int):
+    rng = np.random.default_rng(k)
+    documents, rows = (rng.standard_normal((n, 24)).astype(np.float32) for n in (2500, 30))
+    biases = rng.standard_normal(30).astype(np.float32)
+    assert np.array_equal(likeliest_for_many(documents, rows, biases, k), likeliest(documents, rows, biases, k)[0])
