@@ -53,7 +53,6 @@ def compare(table: str, title: str, corpora: tuple[str, ...], contenders: Conten
     parser.add_argument("corpora", nargs="*", default=corpora, metavar="CORPUS")
     parser.add_argument("--only", action="append", choices=contenders, help="a contender to run; all if not given")
     asked = parser.parse_args()
-    results = earlier(table)
     for name in asked.corpora:
         splits = longtail.load(corpus_path(name))
         with tempfile.TemporaryDirectory() as place:
@@ -61,13 +60,17 @@ def compare(table: str, title: str, corpora: tuple[str, ...], contenders: Conten
             for contender in asked.only or contenders:
                 row = run(contenders[contender], Path(place), corpus_path(name), splits)
                 if row is not None:
-                    rows = results.setdefault(name, {}) | {contender: row}
-                    results[name] = {each: rows[each] for each in contenders if each in rows}
-                    save(table, results)
-                    (RESULTS / f"{table}.md").write_text(markdown(title, table, results), "utf-8")
-                    print(
-                        name, contender, {m: row["metrics"][m] for m in SHOWN}, {c: row[c] for c in COSTS}, flush=True
-                    )
+                    add(table, title, name, contender, row, list(contenders))
+                    print(name, contender, [row["metrics"][m] for m in SHOWN], [row[c] for c in COSTS], flush=True)
+
+
+def add(table: str, title: str, corpus: str, contender: str, row: dict, order: list[str]) -> None:
+    """One more row, in its place; the file is read again, since another process may have added to it."""
+    results = earlier(table)
+    rows = results.setdefault(corpus, {}) | {contender: row}
+    results[corpus] = {each: rows[each] for each in order if each in rows}
+    save(table, results)
+    (RESULTS / f"{table}.md").write_text(markdown(title, table, results), "utf-8")
 
 
 def write_features(splits: Splits, directory: Path) -> None:
