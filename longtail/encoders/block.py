@@ -51,15 +51,15 @@ class Dropout(nn.Module):
 
     def __init__(self, share: float):
         super().__init__()
-        self.share = share
+        self.p = share  # what torch calls it, for layers that ask
 
     def forward(self, values: Tensor) -> Tensor:
         """The values; while learning, some of them 0."""
-        if not self.training or self.share == 0:
+        if not self.training or self.p == 0:
             return values
-        if values.device.type != "cpu":
-            return F.dropout(values, self.share)
-        return _CompiledDropout.apply(values, self.share, int(torch.randint(2**32, ())))
+        if values.device.type != "cpu" or values.dtype != torch.float32:
+            return F.dropout(values, self.p)
+        return _CompiledDropout.apply(values, self.p, int(torch.randint(2**32, ())))
 
 
 class _CompiledDropout(torch.autograd.Function):

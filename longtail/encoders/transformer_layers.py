@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
+from longtail.encoders.block import Dropout
 from longtail.encoders.transformer import Reading, Transformer
 from longtail.errors import ConfigError
 
@@ -84,6 +85,10 @@ def built(start: Transformer) -> PreTrainedModel:
         model = AutoModel.from_config(config)
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
+    for part in list(model.modules()):
+        for name, layer in part.named_children():
+            if isinstance(layer, nn.Dropout):
+                setattr(part, name, Dropout(layer.p))
     # Copies: what is mapped from disk cannot learn.
     model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.weights.items()})
     return model.train()

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from longtail.corpus import Corpus
 from longtail.data.batches import TokenBatch, TokenBatches, generator, longest_first
+from longtail.encoders.block import Dropout
 from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.features.tokens import Tokens
 from longtail.methods.lightxml import Config, Data, LightXML, Recall
@@ -52,7 +53,7 @@ class Network(nn.Module):
 
     def __init__(self, encoder: TransformerEncoder, heads: Heads, dropout: float, head_lr: float):
         super().__init__()
-        self.encoder, self.heads, self.dropout, self.head_lr = encoder, heads, nn.Dropout(dropout), head_lr
+        self.encoder, self.heads, self.dropout, self.head_lr = encoder, heads, Dropout(dropout), head_lr
 
     def loss(self, batch: TokenBatch) -> Tensor:
         """(6): the same dropped vector goes to generator and discriminator."""
@@ -121,7 +122,7 @@ class Ranker(nn.Module):
     ):  # fmt: skip
         super().__init__()
         self.encoder, self.discriminator, self.opened = encoder, discriminator, opened
-        self.dropout, self.head_lr = nn.Dropout(dropout), head_lr
+        self.dropout, self.head_lr = Dropout(dropout), head_lr
 
     def loss(self, batch: TokenBatch) -> Tensor:
         """(5) alone."""
