@@ -57,7 +57,7 @@ def measured(name: str, method: str, settings: dict, runs: Path) -> dict:
 def recall_curve(model: Decaf, test: longtail.Corpus) -> dict[str, float]:
     """The share of true labels among those of the first clusters, by how many labels these hold on average."""
     instance = model.instances[0]
-    opened, _ = open_clusters(instance.shortlister, model.reader.bags(test.documents), instance.beam)
+    opened, _ = open_clusters(instance.shortlister, model.reader.rows(test.documents), instance.beam)
     recall, lengths = recall_at(opened, test.labels, instance.clusters), np.diff(instance.clusters.starts)[opened]
     mean = lengths.mean(axis=0).cumsum()
     places = sorted(

@@ -52,7 +52,7 @@ def reranked(first: Predictor, splits: Splits, settings: dict) -> Ranking:
         run.train("classifiers", network, meetings, optim(config), seed=config.seed)
     before = first.rank(test.documents, BEST + 20)
     again = network.fusion(1.0).rank(
-        network.encoder().documents(model.reader.bags(test.documents)),
+        network.encoder().documents(model.reader.rows(test.documents)),
         Shortlist(before.labels, before.scores),
         BEST + 20,
     )

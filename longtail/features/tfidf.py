@@ -14,11 +14,10 @@ from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.terms import Read, count_terms, pair_table
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
+from longtail.kernels.csr import Rows
 from longtail.kernels.terms import DOCUMENTS, find_columns, weigh
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
-
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, weights, offsets of the rows in both
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,18 @@ class Tfidf:
 
     def transform(self, texts: Texts, threads: int | None = None) -> sp.csr_array:
         """(texts, terms) float32, every row of length 1 or empty, its columns in order."""
+        starts, columns, weights = self.rows(texts, threads)
+        index = np.int32 if len(columns) < 2**31 else np.int64
+        parts = weights, columns.astype(index, copy=False), starts.astype(index)
+        matrix = sp.csr_array(parts, shape=(len(starts) - 1, len(self.vocabulary)))
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
+    def rows(self, texts: Texts, threads: int | None = None) -> Rows:
+        """The same as plain arrays: for one text, scipy's matrix takes longer to make than its weights."""
         pieces, rows = chunks(texts), self._lookup.rows
         parts = in_threads(lambda start, stop: [rows(piece) for piece in pieces[start:stop]], len(pieces), threads)
-        return _matrix(_joined([piece for part in parts for piece in part]), len(self.vocabulary))
+        return _joined([piece for part in parts for piece in part])
 
     @cached_property
     def _lookup(self) -> _Lookup:
@@ -111,7 +119,8 @@ class _Lookup(NamedTuple):
     def rows(self, chunk: Texts) -> Rows:
         tokens = self.read(chunk)
         found = find_columns(tokens.ids, tokens.offsets, self.columns, self.pairs, self.pair_columns)
-        return weigh(*found, self.idf, self.sublinear)
+        columns, weights, starts = weigh(*found, self.idf, self.sublinear)
+        return starts, columns, weights
 
 
 def _tokens_of(terms: list[str], subwords: Subwords | None) -> tuple[Read, int, Tokens]:
@@ -129,16 +138,7 @@ def _joined(parts: list[Rows]) -> Rows:
     """The rows of consecutive chunks as one."""
     if len(parts) == 1:
         return parts[0]
-    columns, weights, offsets = zip(*parts)
+    starts, columns, weights = zip(*parts)
     ends = np.cumsum([0, *map(len, columns)])
-    begins = [part[:-1] + end for part, end in zip(offsets, ends)]
-    return np.concatenate(columns), np.concatenate(weights), np.concatenate([*begins, ends[-1:]])
-
-
-def _matrix(rows: Rows, width: int) -> sp.csr_array:
-    columns, weights, offsets = rows
-    index = np.int32 if len(columns) < 2**31 else np.int64
-    parts = weights, columns.astype(index, copy=False), offsets.astype(index)
-    matrix = sp.csr_array(parts, shape=(len(offsets) - 1, width))
-    matrix.has_sorted_indices = matrix.has_canonical_format = True
-    return matrix
+    begins = [part[:-1] + end for part, end in zip(starts, ends)]
+    return np.concatenate([*begins, ends[-1:]]), np.concatenate(columns), np.concatenate(weights)

@@ -40,7 +40,7 @@ from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import recall_at
 from longtail.kernels.bag import bag_sums
-from longtail.kernels.csr import rows_of
+from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, rank_members
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
@@ -117,10 +117,10 @@ class Instance:
     beam: int
     cluster_weight: float
 
-    def rank(self, bags: sp.csr_array, k: int) -> Ranking:
+    def rank(self, bags: Rows, k: int) -> Ranking:
         """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩), the cluster weighed."""
         clusters, belief = open_clusters(self.shortlister, bags, self.beam)
-        x, runs = self.ranker.encoder.documents(rows_of(bags)), (self.clusters.starts, self.clusters.labels)
+        x, runs = self.ranker.encoder.documents(bags), (self.clusters.starts, self.clusters.labels)
         return Ranking(
             *rank_members(x, self.ranker.rows, self.ranker.biases, *runs, clusters, belief**self.cluster_weight, k)
         )
@@ -135,7 +135,7 @@ class Decaf:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
-        bags = self.reader.bags(documents)
+        bags = self.reader.rows(documents)
         if len(self.instances) == 1:
             return self.instances[0].rank(bags, k)
         return average([instance.rank(bags, max(k, POOL)) for instance in self.instances], k=k)
@@ -144,9 +144,9 @@ class Decaf:
 POOL = 100  # every instance is asked for so many labels: one just below its k may lead in the mean
 
 
-def open_clusters(shortlister: Scorer, bags: sp.csr_array, beam: int) -> tuple[np.ndarray, np.ndarray]:
+def open_clusters(shortlister: Scorer, bags: Rows, beam: int) -> tuple[np.ndarray, np.ndarray]:
     """S(x̂): the clusters each document believes in most and how much, (documents, beam) each."""
-    return likeliest(shortlister.encoder.documents(rows_of(bags)), shortlister.rows, shortlister.biases, beam)
+    return likeliest(shortlister.encoder.documents(bags), shortlister.rows, shortlister.biases, beam)
 
 
 # -- the four modules --------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: floa
     """The clusters opened for every training document: as few as hold the share `recall` of its labels."""
     sample = slice(0, min(len(data.documents.indptr) - 1, RECALL_SAMPLE))
     most = min(MOST_CLUSTERS, len(clusters))
-    opened, _ = open_clusters(shortlister, data.documents[sample], most)
+    opened, _ = open_clusters(shortlister, rows_of(data.documents[sample]), most)
     held = recall_at(opened, data.labels[sample], clusters)
     enough = int(np.searchsorted(held, recall)) + 1
     documents = shortlister.encoder.documents(rows_of(data.documents))

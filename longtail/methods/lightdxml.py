@@ -36,7 +36,7 @@ from longtail.features.vectors import first_vectors
 from longtail.index.nearest import Nearest, Search
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
-from longtail.kernels.csr import rows_of
+from longtail.kernels.csr import Rows
 from longtail.metrics import METRICS, Frequencies, evaluate_ranking
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
@@ -116,9 +116,9 @@ class Encoder:
     residual: np.ndarray  # R: (dim, dim) float32
     offset: np.ndarray  # r: (dim,) float32
 
-    def documents(self, bags: sp.csr_array) -> np.ndarray:
+    def documents(self, bags: Rows) -> np.ndarray:
         """(documents, dim) float32, nothing below zero."""
-        positive = np.maximum(bag_sums(rows_of(bags), self.vectors), 0)
+        positive = np.maximum(bag_sums(bags, self.vectors), 0)
         return positive + np.maximum(through_block(positive, self.residual, self.offset, np.zeros_like(self.offset)), 0)
 
 
@@ -134,7 +134,7 @@ class LightDXML:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document's shortlist."""
-        x = self.encoder.documents(self.reader.bags(documents))
+        x = self.encoder.documents(self.reader.rows(documents))
         return self.fusion.rank(x, Shortlist(*self.nearest.find(x, self.shortlist)), k)
 
 
@@ -204,7 +204,7 @@ GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
     """The β that ranks the held-out documents best."""
-    x = model.encoder.documents(model.reader.bags(valid.documents))
+    x = model.encoder.documents(model.reader.rows(valid.documents))
     shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
     hidden, seen = (
         own_labels(valid.documents, valid.label_set, config.label_text != "none"),

@@ -93,7 +93,7 @@ def embed_labels(
     data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, asking: int, search: Search
 ) -> Turn:
     """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
-    documents = encoder.documents(data.documents)
+    documents = encoder.documents(rows_of(data.documents))
     means = centroids(documents, data.labels)
     learning, pairs = config.labels, Pairs(documents, means, data.labels)
     moves = Optim(

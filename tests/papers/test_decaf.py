@@ -154,7 +154,7 @@ def test_a_score_is_the_product_of_label_and_cluster():
     """x̂ = (1, 0); clusters score 2 and 1, labels 2, 0, 1 score 0.5, 1 and −1."""
     shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
     ranker = Scorer(PLAIN, np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.zeros(3, np.float32))
-    answer = Instance(TWO, shortlister, ranker, beam=2, cluster_weight=1.0).rank(csr([[1, 0]]), k=3)
+    answer = Instance(TWO, shortlister, ranker, beam=2, cluster_weight=1.0).rank(rows_of(csr([[1, 0]])), k=3)
     expected = {2: sigmoid(2) * sigmoid(0.5), 0: sigmoid(1) * sigmoid(1), 1: sigmoid(1) * sigmoid(-1)}
     assert answer.labels.tolist() == [[2, 0, 1]]
     np.testing.assert_allclose(answer.scores[0], [expected[label] for label in (2, 0, 1)], rtol=1e-6)
@@ -163,9 +163,9 @@ def test_a_score_is_the_product_of_label_and_cluster():
 def test_labels_outside_the_opened_clusters_are_not_ranked():
     shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
     ranker = Scorer(PLAIN, np.ones((3, 2), np.float32), np.zeros(3, np.float32))
-    assert Instance(TWO, shortlister, ranker, beam=1, cluster_weight=1.0).rank(csr([[1, 0]]), k=2).labels.tolist() == [
-        [2, -1]
-    ]
+    assert Instance(TWO, shortlister, ranker, beam=1, cluster_weight=1.0).rank(
+        rows_of(csr([[1, 0]])), k=2
+    ).labels.tolist() == [[2, -1]]
 
 
 # -- the loss ------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from longtail.errors import ConfigError
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.nearest import Search, nearest_over
+from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml import Config, Encoder, Labels, LightDXML, own_labels, with_label_texts
 from longtail.methods.lightdxml_steps import (
     LabelEncoder,
@@ -56,15 +57,17 @@ def f32(*values: object) -> list[np.ndarray]:
 def test_a_document_is_its_positive_bag_and_what_the_residual_layer_adds():
     """h = ReLU(2·(1, −2) + (0, 1)) = (2, 0); x̂ = h + ReLU(R h + r) = (2, 0) + ReLU((0, 6) + (−1, 1)) = (2, 7)."""
     encoder = Encoder(*f32([[1, -2], [0, 1]], [[0, 0], [3, 0]], [-1, 1]))
-    np.testing.assert_allclose(encoder.documents(csr([[2, 1]])), [[2, 7]], rtol=1e-6)
+    np.testing.assert_allclose(encoder.documents(rows_of(csr([[2, 1]]))), [[2, 7]], rtol=1e-6)
 
 
 def test_a_new_network_reads_as_its_encoder_does():
     network = Network(torch.tensor([[1.0, -2.0], [0.5, 1.0]]), torch.zeros(3, 2), 0.5).eval()
     bags = csr([[2, 1], [0, 3]])
     batch = Meetings(bags, csr([[1, 0, 0], [0, 1, 0]]), np.zeros((2, 1), np.int32), 0).batch(np.arange(2), NO_CHANCE)
-    np.testing.assert_allclose(network.documents(batch).detach(), network.encoder().documents(bags), rtol=1e-6)
-    np.testing.assert_allclose(network.encoder().documents(bags), [[5, 0], [3, 6]], rtol=1e-6)  # 2h: R is the identity
+    np.testing.assert_allclose(network.documents(batch).detach(), network.encoder().documents(rows_of(bags)), rtol=1e-6)
+    np.testing.assert_allclose(
+        network.encoder().documents(rows_of(bags)), [[5, 0], [3, 6]], rtol=1e-6
+    )  # 2h: R is the identity
 
 
 def test_the_residual_layer_has_spectral_norm_one():

@@ -11,6 +11,7 @@ from longtail.errors import CorpusError
 from longtail.features.bags import Bags, of_unit_length
 from longtail.features.reading import Reader, beside
 from longtail.features.tfidf import TfidfOptions
+from longtail.kernels.csr import rows_of
 
 TEXTS = ["low lower lowest", "slow low", "new newer newest", "a new low"]
 
@@ -42,7 +43,8 @@ def test_side_by_side_is_what_scipy_stacks_and_divides():
     expected = of_unit_length(sp.csr_array(sp.hstack([left, right])))
     empty = np.diff(left.indptr) == 0, np.diff(right.indptr) == 0
     assert (empty[0] & empty[1]).any() and (empty[0] & ~empty[1]).any() and (~empty[0] & empty[1]).any()
-    together = beside(left, right)
+    starts, columns, values = beside(rows_of(left), rows_of(right), 5)
+    together = sp.csr_array((values, columns, starts), shape=(40, 12))
     assert together.has_canonical_format
     np.testing.assert_allclose(together.toarray(), expected.toarray(), rtol=1e-6)
 
