@@ -30,15 +30,15 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
+    from longtail.encoders.transformer_layers import without_pooler
+
     place = find(encoder)
     with quiet():
         try:
-            model = AutoModel.from_pretrained(place, dtype=torch.float32, use_safetensors=True)
+            model = without_pooler(AutoModel.from_pretrained(place, dtype=torch.float32, use_safetensors=True))
             tokenizer = AutoTokenizer.from_pretrained(place)
         except Exception as error:  # transformers raises whatever its many models do
             raise ConfigError(f"encoder = {encoder!r}: {place} cannot be read as a transformer ({error})") from error
-    if getattr(model, "pooler", None) is not None:
-        model.pooler = None  # a layer above [CLS] that nothing here reads
     architecture = json.loads(model.config.to_json_string(use_diff=False)) | {"_name_or_path": encoder}
     weights = {name: np.array(tensor.numpy()) for name, tensor in model.state_dict().items()}
     longest = min(tokenizer.model_max_length, architecture.get("max_position_embeddings") or max_tokens)
