@@ -188,19 +188,30 @@ def test_a_damaged_model_is_refused_with_the_file_that_changed(model: Path, tmp_
     assert "weights.safetensors" in refused(longtail("predict", tmp_path / "model", text="x\n"))
 
 
-def test_killed_at_random_points_and_rerun_the_answer_is_the_same(corpus: Path, model: Path, tmp_path: Path):
+QUICK = ["--set", "dim=32", "--set", "subwords=0"]
+KILLED = {  # settings, kills, and the longest wait before one: torch alone takes some seconds to start
+    "linear": ([], 6, 2.5),
+    "decaf": (QUICK, 4, 10.0),
+    "lightdxml": ([*QUICK, "--set", "valid_documents=50"], 4, 10.0),
+}
+
+
+@pytest.mark.parametrize("method", KILLED)
+def test_killed_at_random_points_and_rerun_the_answer_is_the_same(method: str, corpus: Path, tmp_path: Path):
     """SIGKILL after a random while, again and again, until a run gets through."""
-    run, rng = tmp_path / "run", np.random.default_rng(0)
-    command = [sys.executable, "-m", "longtail.cli", "train", "linear", str(corpus), "--run", str(run), "--seed", "3"]
-    kills = 0
-    for _ in range(6):
+    settings, kills, longest = KILLED[method]
+    rng, killed = np.random.default_rng(0), 0
+    whole, parts = ((method, corpus, "--run", tmp_path / name, "--seed", 3, *settings) for name in ("whole", "parts"))
+    worked(longtail("train", *whole))
+    for _ in range(kills):
+        command = [sys.executable, "-m", "longtail.cli", "train", *map(str, parts)]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.3, 2.5))
+        time.sleep(rng.uniform(0.1, 1) * longest)
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
-            kills += 1
+            killed += 1
         process.wait()
-    worked(longtail(*command[3:]))
+    worked(longtail("train", *parts))
     query = "\n".join(word(at) for at in range(30)) + "\n"
-    assert kills > 0
-    assert worked(longtail("predict", run / "model", text=query)) == worked(longtail("predict", model, text=query))
+    answers = [worked(longtail("predict", tmp_path / name / "model", text=query)) for name in ("whole", "parts")]
+    assert killed > 0 and answers[0] == answers[1]
