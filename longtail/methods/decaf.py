@@ -21,6 +21,7 @@ Predicting needs no torch; what learns is in decaf_modules.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Literal
 
@@ -214,14 +215,11 @@ def cluster_by_vectors(data: Data, vectors: np.ndarray, labels_per_cluster: int,
 
 
 def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: float) -> np.ndarray:
-    """The clusters opened for every training document: as few as hold the share `recall` of its labels."""
-    sample = slice(0, min(len(data.documents.indptr) - 1, RECALL_SAMPLE))
-    most = min(MOST_CLUSTERS, len(clusters))
-    opened, _ = open_clusters(shortlister, rows_of(data.documents[sample]), most)
-    held = recall_at(opened, data.labels[sample], clusters)
-    enough = int(np.searchsorted(held, recall)) + 1
-    documents = shortlister.encoder.documents(rows_of(data.documents))
-    return likeliest_for_many(documents, shortlister.rows, shortlister.biases, min(enough, most))
+    """The clusters opened for every training document: as few as hold the share `recall` of labels, for 1 the most."""
+    documents, most = shortlister.encoder.documents(rows_of(data.documents)), min(MOST_CLUSTERS, len(clusters))
+    find = partial(likeliest_for_many, rows=shortlister.rows, biases=shortlister.biases)
+    held = recall_at(find(documents[:RECALL_SAMPLE], k=most), data.labels[:RECALL_SAMPLE], clusters)
+    return find(documents, k=most if recall == 1 else min(int(np.searchsorted(held, recall)) + 1, most))
 
 
 MOST_CLUSTERS = 200  # opened for a document at most, however much recall is asked for (released configs: 100 to 200)

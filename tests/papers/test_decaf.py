@@ -148,6 +148,8 @@ def test_the_beam_is_as_small_as_the_recall_allows(recall: float, beam: int):
     data = Data(csr([[1, 0], [1, 0]]), csr([[1, 0, 1], [0, 1, 0]]), csr([[1, 0]] * 3))
     shortlister = Scorer(PLAIN, np.array([[2, 0], [1, 0]], np.float32), np.zeros(2, np.float32))
     assert shortlists(data, TWO, shortlister, recall).shape == (2, beam)
+    easy = Data(data.documents, csr([[0, 0, 1], [0, 0, 1]]), data.label_texts)  # the first cluster holds all
+    assert [shortlists(easy, TWO, shortlister, share).shape[1] for share in (0.99, 1.0)] == [1, 2]
 
 
 def test_a_score_is_the_product_of_label_and_cluster():
