@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail
+from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, earlier, save
 from longtail.corpus import Corpus, Splits
 from longtail.features.bags import Bags
@@ -92,7 +93,7 @@ def run(command: tuple[str, ...], features: Path, corpus: Path, splits: Splits) 
         return None
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(features, place, dirs_exist_ok=True)
-        settings = {"OMP_NUM_THREADS": "2", "PYTHONPATH": str(ROOT), "CORPUS": str(corpus)}
+        settings = {"OMP_NUM_THREADS": str(THREADS), "PYTHONPATH": str(ROOT), "CORPUS": str(corpus)}
         quiet = subprocess.DEVNULL if "omikuji" in module else None  # its progress bars are a hundred thousand lines
         subprocess.run(
             [program, "-m", module, place, *words], check=True, env=os.environ | settings, cwd=ROOT, stderr=quiet
@@ -101,7 +102,7 @@ def run(command: tuple[str, ...], features: Path, corpus: Path, splits: Splits) 
         about = json.loads((Path(place) / "about.json").read_text())
     ranking = Ranking(answer["labels"], answer["scores"])
     busy = {"day": time.strftime("%Y-%m-%d"), "load afterwards": round(os.getloadavg()[0], 1)}
-    return about | busy | {"metrics": judged(ranking, splits.train, splits.split("test"))}
+    return about | {"threads": THREADS} | busy | {"metrics": judged(ranking, splits.train, splits.split("test"))}
 
 
 def judged(ranking: Ranking, train: Corpus, test: Corpus) -> dict[str, float]:

@@ -8,6 +8,7 @@ libpecos needs an environment with NumPy 1.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
@@ -17,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 DEPTH = 120  # labels ranked: R@100 after filtered pairs have left
-THREADS = 2
+THREADS = min(2, len(os.sched_getaffinity(0)))  # all get the same: one where only one core is allowed (taskset)
 ONE_BY_ONE = 300  # documents asked about alone
 
 
