@@ -161,7 +161,7 @@ def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus]
 
 def cluster_labels(corpus: Corpus, recall: Recall, seed: int) -> Clusters:
     """C: balanced clusters by the words of the labels' documents; a label without any lies where its text puts it."""
-    if corpus.n_labels <= recall.one_vs_all_up_to:
+    if corpus.n_labels <= recall.one_vs_all_up_to or recall.labels_per_cluster == 1:
         return each_its_own(corpus.n_labels)
     tfidf = Tfidf.fit(corpus.texts, recall.words)
     centroids = label_centroids(tfidf.transform(corpus.texts), corpus.labels)

@@ -131,9 +131,10 @@ def test_labels_cluster_by_the_words_of_their_documents():
     assert by_name["fox"] == by_name["wolf"] != by_name["sea"] == by_name["lake"]
 
 
-def test_up_to_the_threshold_every_label_is_its_own_cluster():
-    corpus = Corpus.of(["red fox", "deep sea"], [["fox"], ["sea"]])
-    assert len(cluster_labels(corpus, Recall(one_vs_all_up_to=2), seed=0)) == 2
+@pytest.mark.parametrize("recall", [Recall(one_vs_all_up_to=3), Recall(one_vs_all_up_to=0, labels_per_cluster=1)])
+def test_up_to_the_threshold_every_label_is_its_own_cluster(recall: Recall):
+    corpus = Corpus.of(["red fox", "deep sea", "tea"], [["fox"], ["sea"], ["tea"]])
+    assert cluster_labels(corpus, recall, seed=0).of_label.tolist() == [0, 1, 2]
 
 
 def test_validation_is_the_official_split_cut_to_size_or_none(planted: Splits):
