@@ -24,11 +24,14 @@ class Pieces:
     pad: int  # the token that stands for nothing
     first: bool  # whether [CLS] is the first token; else it is the last
     segment: int  # the segment of [CLS]; all other tokens are in segment 0
-    max_tokens: int  # special tokens included
+    max_tokens: int  # that are read of a text, special ones included
+    longest: int  # text that the transformer can read
 
     def __post_init__(self) -> None:
+        if self.max_tokens > self.longest:
+            raise ConfigError(f"{self.max_tokens} tokens of a text: this encoder reads at most {self.longest}")
         if self.room < 1:
-            raise ConfigError(f"max_tokens = {self.max_tokens}: special tokens take {self.specials} of them")
+            raise ConfigError(f"{self.max_tokens} tokens of a text: special ones take {self.specials} of them")
 
     @property
     def specials(self) -> int:

@@ -41,10 +41,11 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
             raise ConfigError(f"encoder = {encoder!r}: {place} cannot be read as a transformer ({error})") from error
     architecture = json.loads(model.config.to_json_string(use_diff=False)) | {"_name_or_path": encoder}
     weights = {name: np.array(tensor.numpy()) for name, tensor in model.state_dict().items()}
-    longest = min(tokenizer.model_max_length, architecture.get("max_position_embeddings") or max_tokens)
-    if max_tokens > longest:
-        raise ConfigError(f"max_tokens = {max_tokens}: this encoder reads at most {longest}")
-    return Transformer(architecture, weights, pieces_of(tokenizer, encoder, max_tokens))
+    longest = min(tokenizer.model_max_length, architecture.get("max_position_embeddings") or UNLIMITED)
+    return Transformer(architecture, weights, pieces_of(tokenizer, encoder, max_tokens, longest))
+
+
+UNLIMITED = 1_000_000  # tokens: some families have no position of their own for each
 
 
 class Size(NamedTuple):
@@ -119,7 +120,7 @@ def _on_hub(name: str) -> Path:
 # -- how it reads ------------------------------------------------------------------------------------------------------
 
 
-def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int) -> Pieces:
+def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int, longest: int) -> Pieces:
     """The tokenizer without the package it came from: its JSON, and what it puts around a text."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or tokenizer.cls_token_id is None or tokenizer.pad_token_id is None:
@@ -136,6 +137,7 @@ def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int)
     return Pieces(
         subwords=Subwords(json.loads(backend.to_str())), before=tuple(before), behind=tuple(behind),
         pad=tokenizer.pad_token_id, first=at == 0, segment=framed.type_ids[at], max_tokens=max_tokens,
+        longest=longest,
     )  # fmt: skip
 
 

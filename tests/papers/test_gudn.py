@@ -129,7 +129,7 @@ def test_with_clusters_both_readings_choose_their_own_candidates(monkeypatch: py
 
 # -- label names ---------------------------------------------------------------------------------------------------
 
-PIECES = Pieces(Subwords({}), before=(101,), behind=(102,), pad=0, first=True, segment=0, max_tokens=5)
+PIECES = Pieces(Subwords({}), before=(101,), behind=(102,), pad=0, first=True, segment=0, max_tokens=5, longest=8)
 
 
 def named(labels: list[list[int]]) -> NamedBatches:
@@ -144,6 +144,11 @@ def test_label_names_are_joined_framed_and_cut():
     assert batch.label_ids[0].tolist() == [101, 10, 11, 102, 0] and batch.label_lengths.tolist() == [4, 5, 2]
     assert batch.label_ids[1].tolist() in ([101, 20, 21, 30, 102], [101, 30, 31, 20, 102])
     assert batch.label_ids[2].tolist() == [101, 102, 0, 0, 0]
+
+
+def test_more_tokens_of_label_names_than_the_encoder_can_read_are_refused(planted: Splits, tiny_encoder: Path):
+    with pytest.raises(ConfigError, match="600 tokens of a text: this encoder reads at most 512"):
+        fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | {"label_tokens": 600}))
 
 
 def test_label_names_stand_in_an_order_that_the_seed_draws():

@@ -104,7 +104,7 @@ def test_no_texts_have_no_tokens(encoders: Path):
     assert len(pretrained(str(encoders / "bert"), 8).pieces.encode(Texts.of([]))) == 0
 
 
-@pytest.mark.parametrize(("max_tokens", "words"), [(2, "special tokens take 2"), (600, "at most 512")])
+@pytest.mark.parametrize(("max_tokens", "words"), [(2, "special ones take 2"), (600, "at most 512")])
 def test_impossible_lengths_are_refused(encoders: Path, max_tokens: int, words: str):
     with pytest.raises(ConfigError, match=words):
         pretrained(str(encoders / "bert"), max_tokens)
@@ -236,7 +236,7 @@ def test_a_tokenizer_without_cls_is_refused(encoders: Path):
     tokenizer = AutoTokenizer.from_pretrained(encoders / "bert")
     tokenizer.cls_token = None
     with pytest.raises(ConfigError, match=r"no \[CLS\] token"):
-        found.pieces_of(tokenizer, "gpt", 32)
+        found.pieces_of(tokenizer, "gpt", 32, 512)
 
 
 def test_the_packaged_minilm_knows_that_a_king_is_nearer_to_a_queen_than_to_a_spoon():
