@@ -1,8 +1,8 @@
-"""A training step of DECAF, compiled against torch's own words, and as labels grow: python -m benchmarks.steps.
+"""A training step, compiled against torch's own words, and as labels grow: python -m benchmarks.steps.
 
-Random documents and labels of DECAF's usual size, so only times mean anything; steps of both kinds take turns in one
-run.  "together" is our default (a batch shares its candidates), "apart" the paper's way (each document its own
-shortlist).  Plots results/steps.png.
+Random documents and labels of the usual size, so only times mean anything; steps of both kinds take turns in one run.
+"together" is our default (a batch shares its candidates), "apart" the papers' way (each document its own shortlist of
+800).  DECAF reads the text of every candidate, LightDXML has a row for each.  Plots results/steps.png.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ from contextlib import contextmanager, nullcontext
 from unittest.mock import patch
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, save
 from longtail.encoders.block import bag_plainly
 from longtail.kernels.csr import Rows
+from longtail.methods import lightdxml_steps
 from longtail.methods.decaf import Config, Learning
-from longtail.methods.decaf_modules import BLOCK_RATE, Meetings, Network, first_pool, started
+from longtail.methods.decaf_modules import Meetings, first_pool, started
 from longtail.rankers.meeting import shortlist_logits_plainly
 from longtail.train.optim import Group, Optim, groups_of
 
 TOKENS, LENGTH, DIM, BATCH, BEAM, FAN_OUT, TRUE = 50_000, 20, 256, 128, 200, 4, 3
 WARM, STEPS = 5, 40
+DOCUMENTS = BATCH * (WARM + STEPS)
 
 
 def bags(count: int, rng: np.random.Generator) -> Rows:
@@ -35,29 +40,55 @@ def bags(count: int, rng: np.random.Generator) -> Rows:
     return np.arange(count + 1) * LENGTH, tokens.ravel(), np.full(count * LENGTH, LENGTH**-0.5, np.float32)
 
 
-def meetings(n_labels: int, negatives: int) -> Meetings:
-    import scipy.sparse as sp
+def truth(n_labels: int, rng: np.random.Generator) -> sp.csr_array:
+    true = np.sort(rng.integers(n_labels, size=(DOCUMENTS, TRUE)), axis=1).ravel()
+    entries = np.ones(len(true), np.float32), true, np.arange(DOCUMENTS + 1) * TRUE
+    return sp.csr_array(entries, shape=(DOCUMENTS, n_labels))
 
-    rng, documents = np.random.default_rng(0), BATCH * (WARM + STEPS)
-    true = np.sort(rng.integers(n_labels, size=(documents, TRUE)), axis=1).ravel()
-    labels = sp.csr_array(
-        (np.ones(len(true), np.float32), true, np.arange(documents + 1) * TRUE), (documents, n_labels)
-    )
+
+def decaf(n_labels: int, negatives: int) -> tuple[nn.Module, Meetings]:
+    rng = np.random.default_rng(0)
     starts = np.arange(n_labels // FAN_OUT + 1) * FAN_OUT
-    opened = rng.integers(len(starts) - 1, size=(documents, BEAM)).astype(np.int32)
+    opened = rng.integers(len(starts) - 1, size=(DOCUMENTS, BEAM)).astype(np.int32)
     pool = first_pool(starts, opened, rng) if negatives else None
-    return Meetings(bags(documents, rng), labels, bags(n_labels, rng), negatives, starts, opened, pool)
+    texts = bags(n_labels, rng)
+    met = Meetings(bags(DOCUMENTS, rng), truth(n_labels, rng), texts, negatives, starts, opened, pool)
+    config = Config(dim=DIM, ranker=Learning(dropout=0.0))
+    return started(vectors(), met, config, config.ranker), met
+
+
+def lightdxml(n_labels: int, negatives: int) -> tuple[nn.Module, lightdxml_steps.Meetings]:
+    rng = np.random.default_rng(0)
+    shortlists = rng.integers(n_labels, size=(DOCUMENTS, BEAM * FAN_OUT)).astype(np.int32)
+    starts, tokens, weights = bags(DOCUMENTS, rng)
+    documents = sp.csr_array((weights, tokens, starts), shape=(DOCUMENTS, TOKENS))
+    rows = rng.standard_normal((n_labels, DIM)).astype(np.float32) / DIM**0.5
+    network = lightdxml_steps.Network(torch.from_numpy(vectors()), torch.from_numpy(rows), 0.0)
+    return network, lightdxml_steps.Meetings(documents, truth(n_labels, rng), shortlists, negatives)
+
+
+def vectors() -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((TOKENS, DIM)).astype(np.float32) / DIM**0.5
+
+
+KINDS = {
+    "DECAF, together": (decaf, 10),
+    "DECAF, apart": (decaf, 0),
+    "LightDXML, together": (lightdxml, 40),
+    "LightDXML, apart": (lightdxml, 0),
+}
 
 
 class Stepping:
     """A network on its way, one step at a time."""
 
-    def __init__(self, met: Meetings, plain: bool):
-        config = Config(dim=DIM, ranker=Learning(dropout=0.0))
-        vectors = np.random.default_rng(1).standard_normal((TOKENS, DIM)).astype(np.float32) / DIM**0.5
-        self.met, self.plain = met, plain
-        self.network: Network = started(vectors, met, config, config.ranker).train()
-        self.groups = plain_groups(self.network) if plain else groups_of(self.network, Optim(lr=0.01))
+    def __init__(self, kind: str, n_labels: int, plain: bool):
+        make, negatives = KINDS[kind]
+        self.network, self.met = make(n_labels, negatives)
+        self.network.train()
+        self.plain = plain
+        groups = groups_of(self.network, Optim(lr=0.01))
+        self.groups = plain_groups(groups) if plain else groups
         self.losses: list[float] = []
         self.seconds: list[float] = []
 
@@ -81,28 +112,29 @@ class Stepping:
 @contextmanager
 def plainly() -> Iterator[None]:
     """Within, everything compiled is done in torch's own words."""
+    embedded = lambda table, rows: F.embedding(rows, table, sparse=True)  # noqa: E731
     with (
         patch("longtail.methods.decaf_modules.bag", bag_plainly),
+        patch("longtail.methods.lightdxml_steps.bag", bag_plainly),
         patch("longtail.rankers.meeting.shortlist_logits", shortlist_logits_plainly),
-        patch("longtail.rankers.label_text.table_rows", lambda table, rows: F.embedding(rows, table, sparse=True)),
+        patch("longtail.rankers.label_text.table_rows", embedded),
+        patch("longtail.methods.lightdxml_steps.table_rows", embedded),
     ):
         yield
 
 
-def plain_groups(network: Network) -> list[Group]:
-    tables = [network.vectors, *network.labels.tables()]
-    blocks = [each for each in network.parameters() if all(each is not table for table in tables)]
-    rates = torch.optim.SparseAdam(tables, 0.01), torch.optim.Adam(blocks, BLOCK_RATE * 0.01)
-    return [Group(name, optimiser) for name, optimiser in zip(("tables", "blocks"), rates)]
+def plain_groups(groups: list[Group]) -> list[Group]:
+    """torch's SparseAdam in the place of ours."""
+    tables, blocks = groups
+    return [Group("tables", torch.optim.SparseAdam(tables.parameters, 0.01)), blocks]
 
 
-def against_torch(negatives: int) -> dict:
-    """Both kinds from the same start, turn about."""
-    both = [Stepping(meetings(30_000, negatives), plain) for plain in (False, True)]
+def against_torch(kind: str) -> dict:
+    """Both ways from the same start, turn about."""
+    ours, theirs = (Stepping(kind, 30_000, plain) for plain in (False, True))
     for at in range(WARM + STEPS):
-        for each in both:
-            each.step(at)
-    ours, theirs = both
+        ours.step(at)
+        theirs.step(at)
     apart = max(abs(a - b) / abs(b) for a, b in zip(ours.losses, theirs.losses))
     return {
         "compiled ms": round(ours.milliseconds, 1),
@@ -115,14 +147,14 @@ def against_torch(negatives: int) -> dict:
 
 def by_label_count() -> dict:
     """Milliseconds of a step at a fixed shortlist."""
-    times = {}
+    times: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
     for n_labels in (10_000, 30_000, 100_000, 300_000, 1_000_000):
-        for name, negatives in (("together", 10), ("apart", 0)):
-            stepping = Stepping(meetings(n_labels, negatives), plain=False)
+        for kind in KINDS:
+            stepping = Stepping(kind, n_labels, plain=False)
             for at in range(WARM + STEPS // 2):
                 stepping.step(at)
-            times.setdefault(name, {})[str(n_labels)] = round(stepping.milliseconds, 1)
-            print(n_labels, name, times[name][str(n_labels)], flush=True)
+            times[kind][str(n_labels)] = round(stepping.milliseconds, 1)
+            print(n_labels, kind, times[kind][str(n_labels)], flush=True)
     return times
 
 
@@ -139,9 +171,11 @@ def plot(times: dict) -> None:
 
 
 def main() -> None:
-    torch.set_num_threads(2)
-    results = {name: against_torch(negatives) for name, negatives in (("together", 10), ("apart", 0))}
-    print(results, flush=True)
+    torch.set_num_threads(THREADS)
+    results: dict = {"threads": THREADS}
+    for kind in KINDS:
+        results[kind] = against_torch(kind)
+        print(kind, results[kind], flush=True)
     results["ms by label count"] = by_label_count()
     plot(results["ms by label count"])
     save("steps", results)
