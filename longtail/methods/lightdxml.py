@@ -60,15 +60,15 @@ class Labels:
 class Classifiers:
     """How document encoder and classifiers learn (step 4)."""
 
-    epochs: int = setting(8, "times every document is read", "Table V: 16 or 21")
+    epochs: int = setting(10, "times every document is read", "Table V: 16 or 21")
     lr: float = setting(0.01, "peak learning rate", "Table V: 0.006 to 0.009")
     batch_size: int = setting(128, "documents in a batch", "released configs: 255")
-    dropout: float = setting(0.2, "share of a layer's output dropped while learning", "released configs: 0.5")
+    dropout: float = setting(0.3, "share of a layer's output dropped while learning", "released configs: 0.5")
     negatives: int = setting(
         40, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
     )
     start: Literal["labels", "random"] = setting("labels", "rows before they learn: label vectors, or random", "random")
-    averaged: int = setting(0, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
+    averaged: int = setting(5, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ class Config:
     """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's."""
 
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
-    subwords: int = setting(0, "WordPieces to learn from the corpus and read beside the words; 0: words alone")
+    subwords: int = setting(8000, "WordPieces to learn from the corpus and read beside the words; 0: words alone")
     label_text: Literal["none", "labels", "all"] = setting(
         "labels", "a label's own text is read as one of its documents: nowhere, by the label encoder, or by all", "none"
     )
     vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
     dim: int = setting(256, "length of token, document and label vectors", "released configs: 300")
     shortlist: int = setting(200, "labels proposed for a document, k", "Table V: 500 to 650")
-    reindex: int = setting(4, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
+    reindex: int = setting(5, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
     labels: Labels = setting(Labels(), "label encoder")
     classifiers: Classifiers = setting(Classifiers(), "document encoder and classifiers")
     search: Search = setting(Search(), "how the nearest labels are found")
