@@ -113,7 +113,9 @@ class Stepping:
 def plainly() -> Iterator[None]:
     """Within, everything compiled is done in torch's own words."""
     embedded = lambda table, rows: F.embedding(rows, table, sparse=True)  # noqa: E731
+    mixed = lambda gates, one, other: gates.alpha.sigmoid() * one + gates.beta.sigmoid() * other  # noqa: E731
     with (
+        patch("longtail.encoders.block.Gates.forward", mixed),
         patch("longtail.methods.decaf_modules.bag", bag_plainly),
         patch("longtail.methods.lightdxml_steps.bag", bag_plainly),
         patch("longtail.rankers.meeting.shortlist_logits", shortlist_logits_plainly),

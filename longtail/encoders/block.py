@@ -11,6 +11,7 @@ from torch.nn.utils.parametrizations import spectral_norm
 from longtail.encoders.bag import BagEncoder
 from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.dropout import dropped
+from longtail.kernels.gates import mixed, mixed_gradients
 
 
 def bag(vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor) -> Tensor:
@@ -82,7 +83,20 @@ class Gates(nn.Module):
 
     def forward(self, one: Tensor, other: Tensor) -> Tensor:
         """(texts, dim) from two of that shape."""
-        return self.alpha.sigmoid() * one + self.beta.sigmoid() * other
+        a, b = self.alpha.sigmoid(), self.beta.sigmoid()
+        return _CompiledMixture.apply(one, other, a, b) if one.device.type == "cpu" else a * one + b * other
+
+
+class _CompiledMixture(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors: Tensor) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        ctx.save_for_backward(*tensors)
+        return torch.from_numpy(mixed(*(tensor.detach().contiguous().numpy() for tensor in tensors)))
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def] # noqa: ANN001
+        arrays = (tensor.detach().contiguous().numpy() for tensor in (gradient, *ctx.saved_tensors))
+        return tuple(map(torch.from_numpy, mixed_gradients(*arrays)))
 
 
 class Block(nn.Module):
