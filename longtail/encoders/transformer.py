@@ -2,7 +2,7 @@
 
 Jiang et al., AAAI 2021 (LightXML), "Text representation":
 
-    e = [e₁, …, e_n]        [CLS] in the last n layers, the last one first
+    e = [e₁, …, e_n]        [CLS] in the last n layers, the last one first; or the mean of all tokens there
 
 Here is what reads texts with weights that no longer learn; transformer_layers.py is what learns them.
 """
@@ -31,8 +31,8 @@ class Reading:
 
     max_tokens: int = setting(128, "tokens of a text that are read, special ones included", "512, or 128 for large")
     layers: int = setting(5, "last layers whose vectors make up a text's; all where there are fewer", "5; Fig. 2: 1")
-    pool: Literal["cls", "mean"] = setting("cls", "a layer's vector: that of [CLS], or the mean of all tokens", "cls")
-    dropout: float = setting(0.5, "share of a text's vector dropped while learning", "0.5")
+    pool: Literal["cls", "mean"] = setting("mean", "a layer's vector: the mean of all tokens, or that of [CLS]", "cls")
+    dropout: float = setting(0.1, "share of a text's vector dropped while learning", "0.5")
     words: Literal["rows", "all", "frozen"] = setting(
         "rows", "word vectors that move: those of a batch's words, all of them with weight decay, or none", "all"
     )

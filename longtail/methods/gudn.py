@@ -7,7 +7,7 @@ Wang et al., 2022, arXiv:2201.11582.  Where we differ on purpose, docs/methods/g
     label names ─────╨──────► E_l ──────► the same classifier ───► labels         L_link      while learning only
 
     paper       here             meaning
-    E_t, E_l    TransformerEncoder   [CLS] of the last layers, of text and of the joined label names
+    E_t, E_l    TransformerEncoder   what the last layers say of the text, and of the joined label names
     L_feature   feature_guide        weight of (2): both vectors should be one
     L_link      link_guide           weight of (3): label names should lead to their labels
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
@@ -48,7 +48,7 @@ class Config:
     feature_guide: float = setting(1.0, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
     link_guide: float = setting(1.0, "weight of L_link; 0 switches it off", "1; Table 3: GUD-L")
     recall: Recall = setting(Recall(), "which labels are looked at")
-    head_lr: float = setting(1e-3, "peak learning rate of classifier and label vectors", "authors' code: 5e-5")
+    head_lr: float = setting(5e-3, "peak learning rate of classifier and label vectors", "authors' code: 5e-5")
     optim: Optim = setting(
         Optim(lr=1e-4, epochs=5, batch_size=32, schedule="linear", warmup=0.05, weight_decay=0.01),
         "how the transformer learns; rates of heads follow its schedule",

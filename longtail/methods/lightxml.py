@@ -6,7 +6,7 @@ Jiang et al., AAAI 2021, arXiv:2101.03305.  Where we differ on purpose, docs/met
                                       └── while learning, this moment's mistakes are D's negatives
 
     paper    here             meaning
-    e        Transformer      [CLS] of the last layers (encoders/transformer.py)
+    e        Transformer      what the last layers say of the text (encoders/transformer.py)
     C, g_c   Clusters         which labels lie together (index/clusters.py)
     G        generator        belief in every cluster (rankers/clustered.py)
     b        beam             clusters opened for a document
@@ -72,7 +72,7 @@ class Config:
         "with its text vectors frozen (static) or with a transformer of D's own (static-twice)",
         "Table 5: D, S, BS",
     )
-    head_lr: float = setting(1e-3, "peak learning rate of generator, bottleneck and label vectors", "1e-4")
+    head_lr: float = setting(5e-3, "peak learning rate of generator, bottleneck and label vectors", "1e-4")
     optim: Optim = setting(
         Optim(lr=1e-4, epochs=5, batch_size=32, schedule="linear", warmup=0.05, weight_decay=0.01),
         "how the transformer learns; rates of heads follow its schedule",

@@ -20,7 +20,7 @@ from tests.planted import N_LABELS, word
 
 # What a method needs to learn the planted corpus in seconds; a method that needs nothing is not listed.
 TRANSFORMER = {
-    "reading.max_tokens": 16, "reading.dropout": 0.2, "valid_documents": 0, "head_lr": 1e-2,
+    "reading.max_tokens": 16, "reading.pool": "cls", "reading.dropout": 0.2, "valid_documents": 0, "head_lr": 1e-2,
     "optim.lr": 2e-3, "optim.epochs": 6, "optim.batch_size": 16,
 }  # fmt: skip
 SETTINGS: dict[str, dict] = {

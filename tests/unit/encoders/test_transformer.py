@@ -66,7 +66,7 @@ def test_a_text_has_the_vectors_that_its_makers_library_gives_cls(encoders: Path
     at = (theirs["input_ids"] == tokenizer.cls_token_id).int().argmax(1)
     expected = torch.cat([state[torch.arange(len(TEXTS)), at] for state in (states[-1], states[-2])], dim=1)
     start = pretrained(str(place), 32)
-    mine = vectors(reading(start, layers=2).settled(), TEXTS)
+    mine = vectors(reading(start, layers=2, pool="cls").settled(), TEXTS)
     np.testing.assert_allclose(mine, expected.numpy(), atol=1e-5)
 
 
