@@ -86,7 +86,7 @@ class Config:
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
     surrogate: Learning = setting(Learning(epochs=2), "module I")
     shortlister: Learning = setting(Learning(epochs=2), "module II")
-    ranker: Learning = setting(Learning(epochs=8, dropout=0.3, averaged=5, afresh=True), "module IV")
+    ranker: Learning = setting(Learning(epochs=10, dropout=0.4, averaged=6, afresh=True), "module IV")
     seed: int = setting(0, "draws clusters, first weights, order and dropout")
 
     def __post_init__(self) -> None:
