@@ -11,7 +11,9 @@ from pathlib import Path
 import psutil
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("longtail", "numpy", "scipy", "numba", "scikit-learn", "torch", "napkinxc", "omikuji", "libpecos")
+PACKAGES = (
+    "longtail", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers", "napkinxc", "omikuji", "libpecos",
+)  # fmt: skip
 
 
 def machine() -> dict:

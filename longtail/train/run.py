@@ -226,7 +226,7 @@ def versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}
-    for package in ("longtail", "numpy", "scipy", "numba", "torch"):
+    for package in ("longtail", "numpy", "scipy", "numba", "torch", "transformers"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
