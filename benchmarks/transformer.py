@@ -1,8 +1,9 @@
 """Fine-tuning a transformer: LightXML's step against a plain loop, in one run: python -m benchmarks.transformer.
 
-ours     texts of like length in a batch, padded to its longest; words and labels move where a batch met them
+ours     texts of like length in a batch, padded to its longest; words and labels move
+         where a batch met them; no dropout of attention, which would keep torch from its fast kernel
 plain    what a plain Hugging Face loop does: random batches, padded to the maximum, one dense AdamW over everything,
-         candidates gathered into one array (batch × candidates × dim)
+         the model's own dropout, candidates gathered into one array (batch × candidates × dim)
 
 Same documents, batch size, precision, heads and losses; steps of both take turns.  "peak" is a matrix product of 2048³
 in the same precision and run, both in processor time, so that neighbours on the machine do not matter; the encoder's
@@ -20,14 +21,17 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from benchmarks.machine import save
 from benchmarks.side_by_side import corpus_path
 from longtail import load
 from longtail.config import build, parse_assignment
+from longtail.corpus import PAD
 from longtail.data.batches import TokenBatch, TokenBatches, generator, shuffled
 from longtail.encoders.pretrained import Size, size_of
-from longtail.encoders.transformer_layers import TransformerEncoder
+from longtail.encoders.transformer import Transformer
+from longtail.encoders.transformer_layers import TransformerEncoder, without_pooler
 from longtail.methods.lightxml import Config, Data, prepare
 from longtail.methods.lightxml_modules import Network, batches, heads_on
 from longtail.train.loop import seeded
@@ -94,7 +98,7 @@ class Plain(Stepping):
     """The same network as a plain loop trains it."""
 
     def _groups(self) -> list[Group]:
-        self.network.encoder.model.get_input_embeddings().sparse = False
+        self.network.encoder.model = as_published(self.network.encoder.start)
         return [Group("all", adamw(self.network.parameters(), self.config.optim.lr, self.config.optim.weight_decay))]
 
     def batch(self, rows: np.ndarray) -> TokenBatch:
@@ -104,17 +108,25 @@ class Plain(Stepping):
 
     def losses(self, batch: TokenBatch) -> Tensor:
         heads, x = self.network.heads, self.network.dropout(self.network.encoder(batch.ids, batch.lengths))
-        ranker, heads.discriminator = heads.discriminator, None
-        recall, heads.discriminator = heads.loss(x, batch.positives), ranker
+        logits, ranker = heads.generator(x).float(), heads.discriminator
+        recall = F.binary_cross_entropy_with_logits(logits, heads.targets(logits, batch.positives), reduction="sum")
         if ranker is None:
-            return recall
-        met = ranker.candidates(heads.opened(heads.generator(x).detach()).numpy(), batch.positives.numpy())
-        labels = torch.from_numpy(np.where(met.shortlist >= 0, met.labels[met.shortlist], 0))
-        logits = (
-            torch.einsum("bd,bwd->bw", ranker.bottleneck(x).float(), ranker.rows[labels]) + ranker.biases[labels, 0]
+            return recall / len(x)
+        met = ranker.candidates(heads.opened(logits.detach()).numpy(), batch.positives.numpy())
+        inside = torch.from_numpy(met.shortlist != PAD)
+        labels = torch.from_numpy(np.where(met.shortlist != PAD, met.labels[met.shortlist], 0))
+        products = torch.einsum("bd,bwd->bw", ranker.bottleneck(x).float(), ranker.rows[labels])
+        each = F.binary_cross_entropy_with_logits(
+            products + ranker.biases[labels, 0], torch.from_numpy(met.targets), reduction="none"
         )
-        each = F.binary_cross_entropy_with_logits(logits, torch.from_numpy(met.targets), reduction="none")
-        return recall + (each * torch.from_numpy(met.shortlist >= 0)).sum() / len(logits)
+        return (recall + (each * inside).sum()) / len(x)
+
+
+def as_published(start: Transformer) -> PreTrainedModel:
+    """The model with torch's own dropout, also of attention, and dense word vectors."""
+    model = without_pooler(AutoModel.from_config(AutoConfig.for_model(**start.architecture)))
+    model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.weights.items()})
+    return model.train()
 
 
 def training_flops(size: Size, tokens: int, length: float) -> float:

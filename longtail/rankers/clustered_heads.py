@@ -32,7 +32,7 @@ class Heads(nn.Module):
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """(6): L = L_g + L_d, given document vectors (documents, dim) and true labels (documents, most), PAD."""
         logits = self.generator(documents).float()
-        recall = F.binary_cross_entropy_with_logits(logits, self._targets(logits, positives), reduction="sum")  # (1)
+        recall = F.binary_cross_entropy_with_logits(logits, self.targets(logits, positives), reduction="sum")  # (1)
         recall = recall / len(logits)
         if self.discriminator is None:
             return recall
@@ -44,7 +44,7 @@ class Heads(nn.Module):
         """(2): the clusters that the generator believes in most at this moment, (documents, beam)."""
         return logits.topk(self.beam).indices
 
-    def _targets(self, logits: Tensor, positives: Tensor) -> Tensor:
+    def targets(self, logits: Tensor, positives: Tensor) -> Tensor:
         """y_g: 1 where a cluster holds a true label, (documents, clusters)."""
         given = positives != PAD
         targets = torch.zeros_like(logits)
