@@ -1,7 +1,7 @@
 """What the DECAF paper says of its parts, on our corpora: python -m benchmarks.decaf_claims [CORPUS].
 
 Variants of Table 6, recall against the length of shortlists for three fan-outs (Fig. 6), and the part of each
-label-frequency decile in P@5 (Fig. 4), beside `linear`.  One seed, half the epochs; what was run before is not run again.
+label-frequency decile (Fig. 4), beside `linear`.  One seed, half the epochs; what was run before is not run again.
 """
 
 from __future__ import annotations
