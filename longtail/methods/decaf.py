@@ -65,7 +65,7 @@ class Config:
 
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become tokens with weights")
     subwords: int = setting(8000, "WordPieces to learn from the corpus and read beside the words; 0: words alone")
-    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a file of fastText (.vec, .bin)")
+    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a path (.vec, .bin)")
     dim: int = setting(256, "length of token, document and label vectors", "released configs: 300 or 512")
     labels_per_cluster: int = setting(4, "labels in a cluster at most: the fan-out", "131,000 / 2^15")
     recall: float = setting(

@@ -80,7 +80,7 @@ class Config:
     label_text: Literal["none", "labels", "all"] = setting(
         "labels", "a label's own text is read as one of its documents: nowhere, by the label encoder, or by all", "none"
     )
-    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a file of fastText (.vec, .bin)")
+    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a path (.vec, .bin)")
     dim: int = setting(256, "length of token, document and label vectors", "released configs: 300")
     shortlist: int = setting(200, "labels proposed for a document, k", "Table V: 500 to 650")
     reindex: int = setting(5, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
