@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -35,7 +37,7 @@ def test_members_of_opened_clusters_stand_row_after_row():
     opened = np.array([[2, 0], [1, 3]])
     starts, members = members_of(clusters.starts, opened)
     expected = [[at for c in row for at in range(clusters.starts[c], clusters.starts[c + 1])] for row in opened]
-    assert [members[one:two].tolist() for one, two in zip(starts, starts[1:])] == expected
+    assert [members[one:two].tolist() for one, two in pairwise(starts)] == expected
 
 
 def test_recall_agrees_with_looking_every_label_up():
