@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -22,6 +23,25 @@ def masked_bce_per_document(logits: Tensor, targets: Tensor, mask: Tensor) -> Te
     and the gradient of one label does not shrink as shortlists grow.
     """
     return _bce(logits, targets, mask).sum() / max(len(logits), 1)
+
+
+def product_bce_per_document(logits: Tensor, log_beliefs: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+    """Binary cross-entropy of p = σ(logit) · belief, summed over a document's entries, then the mean over documents.
+
+        −log p       = softplus(−z) − log belief
+        −log(1 − p)  = softplus(z) − softplus(z + log(1 − belief))
+
+    Differs from torch's on p in that nothing is rounded to 0 or 1 before its logarithm is taken: where p is 0 or 1
+    and wrong, loss and gradient are large, finite, and point the right way.
+    """
+    logits, log_beliefs = logits.masked_fill(~mask, 0.0), log_beliefs.masked_fill(~mask, 0.0)
+    log_doubts = torch.log((-torch.expm1(log_beliefs)).clamp(min=SMALLEST_DOUBT))
+    missed = F.softplus(-logits) - log_beliefs
+    wrong = F.softplus(logits) - F.softplus(logits + log_doubts)
+    return (torch.where(targets.bool(), missed, wrong) * mask).sum() / max(len(logits), 1)
+
+
+SMALLEST_DOUBT = 1e-30  # in a belief of 1, whose logarithm must be finite; the logits decide there
 
 
 def _bce(logits: Tensor, targets: Tensor, mask: Tensor) -> Tensor:

@@ -49,6 +49,14 @@ class Ranking:
         return cls(*top_of_rows(rows, k))
 
     @classmethod
+    def of_candidates(cls, labels: np.ndarray, scores: np.ndarray, k: int) -> Ranking:
+        """The k best of each row's candidates, (documents, width) each in any order; PAD is none."""
+        inside = labels != PAD
+        starts = np.append(0, np.cumsum(inside.sum(axis=1)))
+        width = int(labels.max(initial=0)) + 1
+        return cls.of_scores(sp.csr_array((scores[inside], labels[inside], starts), shape=(len(labels), width)), k)
+
+    @classmethod
     def of_rows(cls, rows: Iterable[tuple[np.ndarray, np.ndarray]], k: int) -> Ranking:
         """From (labels, scores) a document, each already in order."""
         rows = list(rows)
@@ -63,6 +71,14 @@ class Ranking:
         """The Rankings of consecutive batches as one."""
         parts = list(parts)
         return cls(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
+
+    @classmethod
+    def gathered(cls, parts: Iterable[tuple[np.ndarray, Ranking]], documents: int, k: int) -> Ranking:
+        """The Rankings of batches in any order, each with the rows it is of, as one."""
+        labels, scores = np.full((documents, k), PAD, np.int32), np.zeros((documents, k), np.float32)
+        for rows, part in parts:
+            labels[rows], scores[rows] = part.labels, part.scores
+        return cls(labels, scores)
 
     def __len__(self) -> int:
         return len(self.labels)

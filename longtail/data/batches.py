@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from longtail.corpus import PAD
+from longtail.kernels.csr import Rows, take
 
 Item = TypeVar("Item")
 Batch_co = TypeVar("Batch_co", covariant=True)
@@ -153,3 +154,32 @@ class TokenBatches:
             lengths=torch.from_numpy(np.asarray(stops - starts, np.int64)),
             positives=positives(self.labels, rows),
         )
+
+
+@dataclass(frozen=True)
+class BagBatch:
+    """Weighed tokens, in no order, and true labels of a few documents."""
+
+    starts: Tensor  # (batch + 1,) document i has tokens[starts[i]:starts[i + 1]]
+    tokens: Tensor
+    weights: Tensor
+    positives: Tensor  # (batch, most) true labels, PAD where a document has fewer
+
+
+@dataclass(frozen=True)
+class BagBatches:
+    """Documents as bags of tokens."""
+
+    bags: Rows
+    labels: sp.csr_array
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Bags need no padding, so every document is as long as any other."""
+        return np.ones(len(self.bags[0]) - 1, np.int64)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> BagBatch:
+        """The documents at `rows`."""
+        starts, tokens, weights = (torch.from_numpy(part) for part in take(self.bags, rows))
+        return BagBatch(starts, tokens, weights, positives(self.labels, rows))

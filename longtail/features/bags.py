@@ -63,6 +63,13 @@ def of_unit_length(rows: sp.csr_array) -> sp.csr_array:
     return unit
 
 
+def beside_dense(vectors: np.ndarray, rows: sp.csr_array) -> sp.csr_array:
+    """[dense ; sparse], (documents, dim + features) float32, each of the two of length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = sp.csr_array((vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32))
+    return sp.csr_array(sp.hstack([unit, of_unit_length(rows)], format="csr"))
+
+
 def features_expected(documents: Documents) -> int:
     """Stored features of all documents: counted where given, else one for every nine bytes of text."""
     if documents.texts is None:

@@ -18,3 +18,12 @@ def frozen(array: np.ndarray, kind: type) -> np.ndarray:
     view: np.ndarray = np.ascontiguousarray(array, kind).view()
     view.flags.writeable = False
     return view
+
+
+def take(matrix: Rows, rows: np.ndarray) -> Rows:
+    """Some of the rows, copied."""
+    starts, columns, values = matrix
+    lengths = starts[rows + 1] - starts[rows]
+    new = np.append(0, np.cumsum(lengths))
+    inside = np.arange(new[-1]) + np.repeat(starts[rows] - new[:-1], lengths)
+    return new, columns[inside], values[inside]

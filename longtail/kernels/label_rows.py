@@ -118,14 +118,20 @@ def sigmoid(logit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
 
 
 @njit(nogil=True, cache=True)
+def tile_logits(documents, rows, biases, first, tile, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """⟨document, row⟩ + bias of a few documents and all rows, for other kernels to call: (TILE, rows)."""
+    for row in range(len(rows)):
+        for at in range(tile):
+            logits[at, row] = product(documents[first + at], rows[row]) + biases[row]
+
+
+@njit(nogil=True, cache=True)
 def _likeliest(documents, rows, biases, start, stop, best_rows, best_beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names = np.arange(len(rows)).astype(np.int32)
     logits = np.empty((TILE, len(rows)), np.float32)
     for first in range(start, stop, TILE):
         tile = min(TILE, stop - first)
-        for row in range(len(rows)):
-            for at in range(tile):
-                logits[at, row] = product(documents[first + at], rows[row]) + biases[row]
+        tile_logits(documents, rows, biases, first, tile, logits)
         for at in range(tile):
             keep_best(names, logits[at], best_rows[first + at], best_beliefs[first + at])
             for j in range(min(best_rows.shape[1], len(rows))):

@@ -16,6 +16,8 @@ METHODS = {
     "lightdxml": "longtail.methods.lightdxml",
     "lightxml": "longtail.methods.lightxml",
     "gudn": "longtail.methods.gudn",
+    "elias": "longtail.methods.elias",
+    "elias++": "longtail.methods.eliaspp",
 }
 
 

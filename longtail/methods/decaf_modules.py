@@ -31,6 +31,7 @@ from longtail.train.loop import seeded, train
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
 from longtail.train.run import Run
+from longtail.train.settings import with_many_steps
 
 BLOCK_RATE = 0.1  # of the learning rate: blocks move with every batch, a token or a label with few
 
@@ -157,15 +158,13 @@ def _refinement(vectors: np.ndarray, texts: Rows, parts: str) -> Tensor:
 
 def trained(network: Network, name: str, meetings: Meetings, learning: Learning, seed: int, run: Run) -> Network:
     """Through the loop, which resumes where an earlier attempt was killed."""
-    most = max(SMALLEST_BATCH, len(meetings.lengths) // STEPS_AN_EPOCH)
     optim = Optim(
-        lr=learning.lr, epochs=learning.epochs, batch_size=min(learning.batch_size, most), schedule="linear",
+        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear",
         warmup=0.02, keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
     )  # fmt: skip
-    return train(run, name, network, meetings, optim, seed=seed)
+    return train(run, name, network, meetings, with_many_steps(optim, len(meetings.lengths)), seed=seed)
 
 
-STEPS_AN_EPOCH, SMALLEST_BATCH = 40, 4  # a small corpus has small batches: rows move by steps, not by documents
 POOL = 100  # labels that a document draws its negatives from
 EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
 

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from longtail.config import setting
-from longtail.corpus import PAD, Corpus, Documents
+from longtail.corpus import Corpus, Documents
 from longtail.encoders.pretrained import pretrained, size_of
 from longtail.encoders.transformer import Reading, Transformer
 from longtail.errors import ConfigError, CorpusError
@@ -95,13 +95,10 @@ class LightXML:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document by σ(label)·σ(cluster)."""
-        labels = np.full((len(documents), k), PAD, np.int32)
-        scores = np.zeros(labels.shape, np.float32)
         seconds = repeat((None, None)) if self.again is None else self.again.batches(documents)
-        for (rows, vectors), (_, others) in zip(self.encoder.batches(documents), seconds):
-            part = self.heads.rank(vectors, k, others)
-            labels[rows], scores[rows] = part.labels, part.scores
-        return Ranking(labels, scores)
+        pairs = zip(self.encoder.batches(documents), seconds)
+        parts = ((rows, self.heads.rank(vectors, k, others)) for (rows, vectors), (_, others) in pairs)
+        return Ranking.gathered(parts, len(documents), k)
 
 
 # -- the algorithm -----------------------------------------------------------------------------------------------------

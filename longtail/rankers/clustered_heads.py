@@ -54,7 +54,7 @@ class Heads(nn.Module):
     def settled(self) -> Clustered:
         """What the heads have come to; on a CPU, views of what learns."""
         discriminator = None if self.discriminator is None else self.discriminator.settled()
-        return Clustered(self.clusters, _linear(self.generator), discriminator, self.beam)
+        return Clustered(self.clusters, linear_of(self.generator), discriminator, self.beam)
 
 
 class Discriminator(nn.Module):
@@ -81,7 +81,7 @@ class Discriminator(nn.Module):
         given = positives != PAD
         counts = np.append(0, np.cumsum(given.sum(axis=1)))
         entries = np.ones(counts[-1], np.float32), self.place[positives[given]], counts
-        true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
+        true = sp.csrarray_of(entries, shape=(len(positives), len(self.place)))
         return apart(true, *members_of(self.starts, opened), with_true=True)
 
     @property
@@ -91,12 +91,14 @@ class Discriminator(nn.Module):
 
     def settled(self) -> LabelVectors:
         """What it has come to."""
-        return LabelVectors(_linear(self.bottleneck), Linear(_array(self.rows), _array(self.biases)[:, 0]))
+        return LabelVectors(linear_of(self.bottleneck), Linear(array_of(self.rows), array_of(self.biases)[:, 0]))
 
 
-def _linear(layer: nn.Linear) -> Linear:
-    return Linear(_array(layer.weight), _array(layer.bias))
+def linear_of(layer: nn.Linear) -> Linear:
+    """A layer that no longer learns; on a CPU, views of what does."""
+    return Linear(array_of(layer.weight), array_of(layer.bias))
 
 
-def _array(tensor: Tensor) -> np.ndarray:
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The same of one tensor."""
     return tensor.detach().cpu().numpy()

@@ -3,6 +3,9 @@
 Mishra et al., IJCNN 2023 (LightDXML), section IV-F:
 
     ŷ_l = β·σ(⟨w_l, x̂⟩ + b_l) + (1 − β)·belief_l
+
+Gupta et al., NeurIPS 2022 (ELIAS++), section 3.5: a decision tree that asks about both opinions and how frequent the
+label is, since opinions about rare labels are not worth what the same about frequent ones are.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from longtail.errors import MissingExtraError
 from longtail.kernels.fusion import fused_top
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
@@ -27,3 +31,47 @@ class Fusion:
     def rank(self, documents: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
         """The k best labels of each shortlist, given document vectors (documents, dim)."""
         return Ranking(*fused_top(documents, self.rows, self.biases, shortlist.labels, shortlist.belief, self.beta, k))
+
+
+@dataclass(frozen=True)
+class ScoreTree:
+    """Questions "is this number at most that?", and at the end of each path the share of labels that were true."""
+
+    columns: np.ndarray  # (nodes,) int32: which number is asked about; LEAF where nothing is
+    thresholds: np.ndarray  # (nodes,) float64
+    yes: np.ndarray  # (nodes,) int32: the node after a yes, the leaf itself at a leaf
+    no: np.ndarray  # (nodes,) int32
+    shares: np.ndarray  # (nodes,) float32
+    depth: int
+
+    def probabilities(self, *columns: np.ndarray) -> np.ndarray:
+        """How likely a label is true, given its numbers in arrays of any one shape."""
+        asked = np.stack([np.asarray(column, np.float32) for column in columns])
+        node = np.zeros(asked.shape[1:], np.int32)
+        for _ in range(self.depth):
+            number = np.take_along_axis(asked, np.maximum(self.columns[node], 0)[None], axis=0)[0]
+            node = np.where(number <= self.thresholds[node], self.yes[node], self.no[node])
+        return self.shares[node]
+
+
+LEAF = -1
+
+
+def fit_tree(columns: tuple[np.ndarray, ...], true: np.ndarray, depth: int) -> ScoreTree:
+    """The tree of at most so many questions that tells true labels from others best; scikit-learn grows it."""
+    try:
+        from sklearn.tree import DecisionTreeClassifier
+    except ImportError:
+        raise MissingExtraError("growing a tree of scores", "sklearn") from None
+    grown = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=SMALLEST_LEAF, random_state=0)
+    tree = grown.fit(np.stack(columns, axis=1).astype(np.float32), np.asarray(true, bool)).tree_
+    leaf, itself = tree.children_left == LEAF, np.arange(tree.node_count)
+    yes, no = (np.where(leaf, itself, side).astype(np.int32) for side in (tree.children_left, tree.children_right))
+    truth = np.flatnonzero(grown.classes_)  # one class alone if all were true, or none
+    shares = tree.value[:, 0, truth].sum(axis=1).astype(np.float32)
+    return ScoreTree(
+        np.where(leaf, LEAF, tree.feature).astype(np.int32), tree.threshold, yes, no, shares, int(tree.max_depth)
+    )
+
+
+SMALLEST_LEAF = 20  # labels whose share can be told to a tenth

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from longtail.corpus import PAD
 from longtail.kernels import label_rows
-from longtail.kernels.csr import Rows
+from longtail.kernels.csr import Rows, take
 from longtail.losses import masked_bce_per_document
 
 
@@ -94,15 +94,6 @@ def meeting(bags: Rows, rows: np.ndarray, candidates: Candidates, texts: Rows | 
         torch.from_numpy(candidates.labels.astype(np.int64)), torch.from_numpy(candidates.targets),
         None if candidates.shortlist is None else torch.from_numpy(candidates.shortlist),
     )  # fmt: skip
-
-
-def take(bags: Rows, rows: np.ndarray) -> Rows:
-    """Some of the bags, copied."""
-    starts, tokens, weights = bags
-    lengths = starts[rows + 1] - starts[rows]
-    new = np.append(0, np.cumsum(lengths))
-    inside = np.arange(new[-1]) + np.repeat(starts[rows] - new[:-1], lengths)
-    return new, tokens[inside], weights[inside]
 
 
 # -- the loss ------------------------------------------------------------------------------------------------------

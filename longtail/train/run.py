@@ -7,6 +7,7 @@ A run directory holds
     ├── log.jsonl      everything that happened, one JSON line each, with the time
     ├── stages/NAME/   the result of a finished stage
     ├── training/NAME/ weights under way and trained (checkpoint.py)
+    ├── parts/NAME/    stages and training of another method that this one trains
     ├── tensorboard/   the log once more, for those who ask for it
     └── model/         the finished model
 """
@@ -97,6 +98,10 @@ class Run:
 
         return train(self, name, model, batches, optim, seed=seed, valid=valid, until=until, device=self.device)
 
+    def part(self, name: str) -> Run:
+        """A run within this one, for a method that trains another: stages of its own, the same log."""
+        return Run(self.directory / "parts" / name, self._log, self.say, self.device, self._board)
+
     def log(self, event: str, **values: Any) -> None:  # noqa: ANN401 - anything JSON can hold
         """One line of `log.jsonl`, with the time and the memory in use."""
         memory = psutil.Process().memory_info().rss
@@ -186,7 +191,7 @@ def _claim(directory: Path, identity: dict[str, Any]) -> None:
 
 def _sweep(directory: Path) -> None:
     """Delete what a killed attempt was writing: directories under the names that `store.whole_directory` gives."""
-    for pattern in (".model.????????", "stages/.*.????????", "training/*/.*.????????"):
+    for pattern in (".model.????????", "**/stages/.*.????????", "**/training/*/.*.????????"):
         for half_written in directory.glob(pattern):
             shutil.rmtree(half_written, ignore_errors=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from longtail.config import setting
@@ -42,6 +42,15 @@ class Optim:
         _refuse(self, not_negative, lambda value: not 0 <= value < math.inf, "0 or more")
         if self.warmup >= 1 or any(not 0 < share < 1 for share in self.halve_at):
             raise ConfigError("warmup and halve_at are shares of the training: write 0.1 for a tenth")
+
+
+def with_many_steps(optim: Optim, documents: int) -> Optim:
+    """The same with smaller batches where an epoch would have few: rows move by steps, not by documents."""
+    most = max(SMALLEST_BATCH, documents // STEPS_AN_EPOCH)
+    return replace(optim, batch_size=min(optim.batch_size, most))
+
+
+STEPS_AN_EPOCH, SMALLEST_BATCH = 40, 4
 
 
 def _refuse(optim: Optim, names: Iterable[str], wrong: Callable[[float], bool], expected: str) -> None:

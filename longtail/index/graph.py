@@ -1,0 +1,153 @@
+"""Clusters that lead to labels by weighed edges: a label may hang on several, and how firmly is learned.
+
+Gupta et al., NeurIPS 2022 (ELIAS), section 3:
+
+    ŝ_c     = min(1, α · softmax(Ŵ_C φ))                                 (1) belief in every cluster
+    ŝ_c,l   = min(1, β · softmax of row c of A over its stored edges)    (5) firmness of an edge; absent ones are none
+    ŷ_l     = max over the opened clusters of ŝ_c · ŝ_c,l                (6) belief in a label
+
+A partition is the special case of one edge a label and β = ∞: every edge is sure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import PAD
+from longtail.errors import ConfigError
+from longtail.index.clusters import Clusters
+from longtail.kernels.csr import rows_of
+from longtail.kernels.paths import best_paths, opened
+from longtail.kernels.top import top_of_rows
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How a document walks through the graph."""
+
+    beam: int = setting(20, "clusters opened for a document, b", "20")
+    alpha: float = setting(10.0, "clusters that a document can be sure of at once, α", "10")
+    beta: float | None = setting(
+        None,
+        "labels that a cluster can be sure of at once, β; none: as many as there are labels a cluster, L / C",
+        "L / C; authors' code: 150",
+    )
+    shortlist: int = setting(2000, "labels that are ranked for a document, K", "2000")
+
+    def __post_init__(self) -> None:
+        if min(self.beam, self.shortlist) < 1:
+            raise ConfigError("walk.beam and walk.shortlist are at least 1")
+        if self.alpha <= 0 or (self.beta is not None and self.beta <= 0):
+            raise ConfigError("walk.alpha and walk.beta are more than 0")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A, row by row: the labels that each cluster leads to, and the weights of these edges."""
+
+    labels: np.ndarray  # (clusters, edges) int32, PAD behind a row's end
+    weights: np.ndarray  # (clusters, edges) float32, nothing at PAD
+
+    def scores(self, beta: float) -> np.ndarray:
+        """ŝ_c,l (5), (clusters, edges) float32; 0 at PAD, which takes no part in the softmax."""
+        inside = self.labels != PAD
+        weights = np.where(inside, self.weights, self.weights.min(initial=0)).astype(np.float64)
+        weights -= weights.max(axis=1, keepdims=True)
+        totals = (np.exp(weights) * inside).sum(axis=1, keepdims=True)
+        shares = weights - np.log(np.maximum(totals, np.finfo(np.float64).tiny))
+        return np.where(inside, np.exp(np.minimum(0, np.log(beta) + shares)), 0).astype(np.float32)
+
+    def parents(self, n_labels: int) -> np.ndarray:
+        """The cluster that holds each label most firmly (3), (labels,) int32; PAD for a label that hangs nowhere."""
+        inside = self.labels != PAD
+        clusters, order = np.nonzero(inside)[0], np.argsort(self.weights[inside], kind="stable")
+        parents = np.full(n_labels, PAD, np.int32)
+        parents[self.labels[inside][order]] = clusters[order]  # of several the last one stays: the heaviest
+        return parents
+
+
+def partition(clusters: Clusters) -> Graph:
+    """Every label on its one cluster."""
+    sizes = np.diff(clusters.starts)
+    inside = np.arange(sizes.max(initial=1)) < sizes[:, None]
+    labels = np.full(inside.shape, PAD, np.int32)
+    labels[inside] = clusters.labels
+    return Graph(labels, np.zeros(inside.shape, np.float32))
+
+
+# -- growing a graph out of a partition ----------------------------------------------------------------------------
+
+
+def likely_edges(matches: sp.csr_array, labels: sp.csr_array, clusters: Clusters, most: int, seed: int) -> Graph:
+    """A (10): for every cluster the labels of the documents that open it, at most so many, with random weights.
+
+    `matches` is M (9), (documents, clusters); `labels` is Y.  A label that is among the likeliest of no cluster, or
+    that no document has, stays where it was in `clusters`: every label hangs somewhere.
+    """
+    chosen = _fullest(matches, labels, min(most, labels.shape[1]))
+    left_out = np.setdiff1d(clusters.labels, chosen)
+    kept = partition(_only(clusters, left_out)).labels
+    together = np.hstack([chosen, kept])
+    together = np.take_along_axis(together, np.argsort(together == PAD, axis=1, kind="stable"), axis=1)
+    together = together[:, : max(1, int((together != PAD).sum(axis=1).max()))]
+    weights = np.random.default_rng(seed).random(together.shape, np.float32)
+    return Graph(together, np.where(together == PAD, np.float32(0), weights))
+
+
+def _fullest(matches: sp.csr_array, labels: sp.csr_array, most: int) -> np.ndarray:
+    """The labels with the largest entries in each row of A' = Mᵀ Y, (clusters, most) int32."""
+    by_cluster = sp.csr_array(matches.T)
+    starts = range(0, by_cluster.shape[0], CLUSTERS_AT_ONCE)
+    products = (by_cluster[start : start + CLUSTERS_AT_ONCE] @ labels for start in starts)
+    return np.concatenate([top_of_rows(rows_of(sp.csr_array(product)), most)[0] for product in products])
+
+
+CLUSTERS_AT_ONCE = 256  # rows of A' that are held at once: each may have an entry for every label
+
+
+def _only(clusters: Clusters, labels: np.ndarray) -> Clusters:
+    """The clusters with these labels and no others."""
+    inside = np.isin(clusters.labels, labels)
+    before = np.append(0, np.cumsum(inside))
+    return Clusters(clusters.labels[inside], before[clusters.starts])
+
+
+# -- asking it -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GraphIndex:
+    """Which labels to look at, given a document's vector."""
+
+    graph: Graph
+    rows: np.ndarray  # Ŵ_C: (clusters, dim) float32
+    biases: np.ndarray  # (clusters,) float32
+    beam: int
+    alpha: float
+    beta: float
+    shortlist: int
+    n_labels: int
+
+    def open(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The clusters that documents believe in most and how much (1, 2), (documents, beam) each."""
+        return opened(vectors, self.rows, self.biases, self.alpha, min(self.beam, len(self.rows)))
+
+    def find(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The labels that documents believe in most and how much (6), (documents, K) each; PAD, 0."""
+        k = min(self.shortlist, self.n_labels)
+        return best_paths(*self.open(vectors), self.graph.labels, self._scores, self.n_labels, k)[:2]
+
+    def matches(self, vectors: np.ndarray) -> sp.csr_array:
+        """M (9): beliefs in the clusters that each document opens, (documents, clusters)."""
+        clusters, beliefs = self.open(vectors)
+        starts = np.arange(0, clusters.size + 1, clusters.shape[1])
+        return sp.csr_array((beliefs.ravel(), clusters.ravel(), starts), shape=(len(vectors), len(self.rows)))
+
+    @cached_property
+    def _scores(self) -> np.ndarray:
+        return self.graph.scores(self.beta)

@@ -1,0 +1,206 @@
+"""ELIAS: an index that learns with the classifier: clusters lead to labels by edges whose weights are trained.
+
+Gupta et al., NeurIPS 2022, arXiv:2210.08410.  Where we differ on purpose, docs/methods/elias.md says why.
+
+    text ──encoder──► φ ──Ŵ_C──► clusters ──A──► K labels with the best paths ──W_L──► σ(label)·belief
+
+    paper        here           meaning
+    φ            TextEncoder    document vector: a bag of tokens or a transformer (encoders/text.py)
+    Ŵ_C, A       GraphIndex     which clusters a document opens, and which labels these lead to (index/graph.py)
+    b, α, β, K   Walk           clusters opened, how many are sure at once, edges likewise, labels ranked
+    κ            edges          edges of a cluster
+    ŷ            belief         in a label: the best path to it
+    W_L          Graphed        a classifier a label (rankers/graphed.py)
+    λ            shortlist_loss weight of (8)
+    stage 1, 2   Stage          every label on its one cluster; then A, grown from what stage 1 opens, learns too
+
+Predicting with a bag encoder needs no torch; what learns is in elias_stages.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import Corpus, Documents
+from longtail.encoders.pretrained import size_of
+from longtail.encoders.text import BAG, BagReading, TextEncoder
+from longtail.encoders.transformer import Reading
+from longtail.errors import ConfigError, CorpusError
+from longtail.features.bags import beside_dense, features_expected
+from longtail.features.labels import label_centroids, label_features, label_text_bags
+from longtail.features.reading import Reader
+from longtail.features.tfidf import TfidfOptions
+from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.graph import Walk
+from longtail.methods.lightxml import held_out
+from longtail.rankers.clustered import Clustered
+from longtail.rankers.graphed import Graphed
+from longtail.ranking import Ranking
+from longtail.train.run import Need, Run
+from longtail.train.settings import Optim
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How one stage learns."""
+
+    optim: Optim = setting(
+        Optim(lr=1e-4, epochs=10, batch_size=128, schedule="linear", warmup=0.1, weight_decay=0.01),
+        "epochs, batches, averaging; lr is a transformer's",
+        "authors' code",
+    )
+    label_lr: float = setting(1e-2, "peak learning rate of label rows, edges and a bag's token vectors", "5e-3, 1e-2")
+    cluster_lr: float = setting(2e-3, "peak learning rate of cluster rows and a bag's block", "5e-3; stage 2: 1e-4")
+    accumulate: int = setting(1, "batches between two steps of clusters, edges and label rows", "10, section 4")
+    shortlist_loss: float = setting(1.0, "weight of the shortlist loss (8), λ", "0.05 on means over 2,000 and 20: 5")
+
+    def __post_init__(self) -> None:
+        if min(self.label_lr, self.cluster_lr) <= 0 or self.accumulate < 1 or self.shortlist_loss < 0:
+            raise ConfigError("a stage's rates are more than 0, accumulate at least 1, shortlist_loss 0 or more")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Defaults are for a bag encoder on two cores; configs/elias/paper.toml has the paper's."""
+
+    encoder: str = setting(
+        BAG,
+        "what reads texts: bag, or a transformer by its hub name, its directory, or package:NAME",
+        "bert-base-uncased; distilbert-base-uncased for titles",
+    )
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "the words by which labels are clustered, a bag's too")
+    bag: BagReading = setting(BagReading(), "how a bag encoder reads")
+    reading: Reading = setting(Reading(layers=1), "how a transformer reads")
+    labels_per_cluster: int = setting(100, "labels in a cluster of stage 1 at most", "100")
+    edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
+    walk: Walk = setting(Walk(), "how a document walks through the graph")
+    recluster: int = setting(
+        0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
+    )
+    index: Literal["learned", "fixed", "none"] = setting(
+        "learned",
+        "learned: both stages; fixed: stage 1 alone, every label on one cluster; "
+        "none: every label is scored and learned from, as stage_1 says",
+        "learned; Table 3: Stage 1; Table 2: OvA",
+    )
+    label_start: Literal["fresh", "stage-1"] = setting(
+        "fresh", "label rows in stage 2: new, or those of stage 1", "fresh"
+    )
+    stage_1: Stage = setting(Stage(), "every label on its one cluster")
+    stage_2: Stage = setting(Stage(), "edges learn too")
+    valid_documents: int = setting(1000, "documents of the validation split, or of train, that choose the weights kept")
+    seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
+
+    def __post_init__(self) -> None:
+        if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1) or self.recluster < 0:
+            raise ConfigError("labels_per_cluster and edges are at least 1, recluster 0 or more")
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Elias:
+    """An encoder, and on its vectors a graph that leads to labels, or classifiers of all labels."""
+
+    encoder: TextEncoder
+    graphed: Graphed | None = None
+    one_vs_all: Clustered | None = None
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document."""
+        parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.encoder.batches(documents))
+        return Ranking.gathered(parts, len(documents), k)
+
+    def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:
+        """The same, given document vectors (documents, dim)."""
+        if self.graphed is not None:
+            return self.graphed.rank(vectors, k)
+        assert self.one_vs_all is not None
+        return self.one_vs_all.rank(vectors, k)
+
+
+# -- the algorithm -----------------------------------------------------------------------------------------------------
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> Elias:
+    """Words and clusters; stage 1; the graph; stage 2."""
+    from longtail.methods.elias_stages import learn, learn_one_vs_all
+
+    data = prepare(corpus, config, run)
+    return learn_one_vs_all(data, config, run) if config.index == "none" else learn(data, config, run)
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Data:
+    """What every stage learns from."""
+
+    train: Corpus
+    valid: Corpus
+    reader: Reader
+    words: sp.csr_array = field(repr=False)  # (training documents, words)
+
+    def cluster(self, vectors: np.ndarray | None, size: int, seed: int) -> Clusters:
+        """Balanced clusters by the words of the labels' documents, and by these documents' vectors if there are any.
+
+        A label without documents lies where its text puts it.
+        """
+        features = self.words if vectors is None else beside_dense(vectors, self.words)
+        points = label_centroids(features, self.train.labels)
+        if self.reader.words.tfidf is not None:
+            texts = label_text_bags(self.reader.words.tfidf, self.train.label_set)
+            none = sp.csr_array((texts.shape[0], points.shape[1] - texts.shape[1]), dtype=np.float32)
+            points = label_features(points, sp.csr_array(sp.hstack([none, texts], format="csr")))
+        return balanced_clusters(points, size, seed)
+
+
+def prepare(corpus: Corpus, config: Config, run: Run) -> Data:
+    """Everything there is before an encoder."""
+    train, valid = held_out(corpus, config.valid_documents, config.seed)
+    if train.labels.nnz == 0:
+        raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
+    pieces = config.bag.subwords if config.encoder == BAG else 0
+    reader = run.stage("words", learn_words, train.documents, config.words, pieces)
+    return Data(train, valid, reader, run.stage("features", word_rows, reader, train.documents))
+
+
+def learn_words(documents: Documents, options: TfidfOptions, subwords: int) -> Reader:
+    """Which tokens there are and what they weigh."""
+    return Reader.fit(documents, options, subwords)
+
+
+def word_rows(reader: Reader, documents: Documents) -> sp.csr_array:
+    """Documents as rows of weighed words."""
+    return reader.words.rows(documents)
+
+
+# -- what it takes -----------------------------------------------------------------------------------------------------
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """Estimates from the encoder's size and the lengths of the texts."""
+    entries, n_labels = features_expected(corpus.documents), corpus.n_labels
+    n_clusters = max(1, 2 * n_labels // config.labels_per_cluster)
+    if config.encoder == BAG:
+        dim, encoder = config.bag.dim, config.bag.dim * min(entries // 3 + config.bag.subwords, 2_000_000)
+        kept = config.stage_1.optim.batch_size * dim
+    else:
+        size, reading = size_of(config.encoder), config.reading
+        dim, encoder = min(reading.layers, size.layers) * size.hidden, size.parameters
+        read = size.layers * config.stage_1.optim.batch_size * reading.max_tokens
+        kept = read * (20 * size.hidden + 12 * reading.max_tokens)
+    edges = n_clusters * min(n_labels, config.edges or 10 * config.labels_per_cluster)
+    parameters = encoder + dim * (n_labels + n_clusters) + edges
+    found = 8 * config.stage_1.optim.batch_size * min(config.walk.shortlist, n_labels) * 20
+    vectors = 4 * dim * len(corpus)
+    # Weights have a gradient, two moments and an average; a run keeps two stages, a checkpoint and the model.
+    memory = 20 * parameters + 4 * kept + found + 24 * entries + vectors
+    return Need(parameters, memory=memory, disk=40 * parameters + 24 * entries + 2 * vectors)

@@ -1,0 +1,191 @@
+"""ELIAS++: ELIAS finds a hundred labels, sparse classifiers on words and vectors rank them, a tree weighs both scores.
+
+Gupta et al., NeurIPS 2022, section 3.5.  Where we differ on purpose, docs/methods/eliaspp.md says why.
+
+    text ──ELIAS──► 100 labels ──sparse ranker on [φ ; TF-IDF]──► scores ──tree, by label frequency──► score
+
+    score = share · tree(ranker, ELIAS, frequency) + (1 − share) · √(ranker · ELIAS)
+
+The ranker learns from the documents for which ELIAS proposes a label, the tree from documents that neither has seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.config import setting
+from longtail.corpus import PAD, Corpus, Documents
+from longtail.errors import ConfigError
+from longtail.features.bags import Bags, beside_dense, features_expected
+from longtail.methods import elias
+from longtail.methods.elias import Elias
+from longtail.methods.lightxml import held_out
+from longtail.rankers import sparse_linear
+from longtail.rankers.fusion import ScoreTree, fit_tree
+from longtail.rankers.sparse_linear import SparseLinear
+from longtail.ranking import Ranking
+from longtail.shortlist import Shortlist
+from longtail.train.run import Need, Run
+
+
+@dataclass(frozen=True)
+class Config:
+    """Defaults: the authors', where ELIAS's own do not say otherwise."""
+
+    elias: elias.Config = setting(elias.Config(), "what proposes labels; its seed is this method's")
+    candidates: int = setting(100, "labels that ELIAS proposes and the ranker ranks", "100")
+    folds: int = setting(
+        1, "parts of train whose labels are proposed by an ELIAS that never saw them; 1: by the one that did", "1"
+    )
+    cost: float = setting(1.0, "ranker: weight of the loss against the squared weights", "PECOS")
+    tolerance: float = setting(0.1, "ranker: how exactly classifiers are solved; smaller is slower", "PECOS")
+    smallest_weight: float = setting(0.1, "ranker: smaller weights are dropped", "PECOS")
+    tree_depth: int = setting(5, "questions that the tree asks about a label", "authors' code: 5, earlier 6")
+    tree_share: float = setting(0.3, "share of the tree in a score; 0: no tree", "authors' code")
+    valid_documents: int = setting(
+        4000, "documents held out of train, or of the validation split, for the tree", "5000"
+    )
+    seed: int = setting(0, "draws everything; members of an ensemble differ in it")
+
+    def __post_init__(self) -> None:
+        if min(self.candidates, self.folds, self.tree_depth) < 1:
+            raise ConfigError("candidates, folds and tree_depth are at least 1")
+        if not (self.cost > 0 and self.tolerance > 0 and self.smallest_weight >= 0):
+            raise ConfigError("cost and tolerance are more than 0, smallest_weight is 0 or more")
+        if not 0 <= self.tree_share <= 1:
+            raise ConfigError(f"tree_share = {self.tree_share}: it is a share, from 0 to 1")
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EliasPlusPlus:
+    """ELIAS, and a ranker of what it proposes."""
+
+    elias: Elias
+    words: Bags
+    ranker: SparseLinear
+    counts: np.ndarray  # (labels,) float32: training documents of each label
+    tree: ScoreTree | None
+    tree_share: float
+    candidates: int
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best of the labels that ELIAS proposes for each document."""
+        batches = self.elias.encoder.batches(documents)
+        parts = ((rows, self._rank(documents[rows], vectors, k)) for rows, vectors in batches)
+        return Ranking.gathered(parts, len(documents), k)
+
+    def _rank(self, documents: Documents, vectors: np.ndarray, k: int) -> Ranking:
+        proposed = self.elias.rank_vectors(vectors, self.candidates)
+        features = beside_dense(vectors, self.words.rows(documents))
+        return Ranking.of_candidates(proposed.labels, self.scores(features, proposed), k)
+
+    def scores(self, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
+        """Of each proposed label, (documents, candidates)."""
+        ranker = hinge_beliefs(self.ranker, features, proposed)
+        both = np.sqrt(ranker * proposed.scores)
+        if self.tree is None:
+            return both
+        judged = self.tree.probabilities(ranker, proposed.scores, self.counts[proposed.labels])
+        return np.float32(self.tree_share) * judged + np.float32(1 - self.tree_share) * both
+
+
+def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
+    """exp(−max(0, 1 − margin)³) of each proposed label, (documents, candidates) float32: PECOS's l3-hinge."""
+    margins = ranker.margins(features, Shortlist(proposed.labels, proposed.scores))
+    return np.exp(-(np.maximum(0, 1 - margins) ** 3))
+
+
+# -- the algorithm -----------------------------------------------------------------------------------------------------
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
+    """ELIAS; what it proposes for its training documents; the ranker; the tree on documents that are left."""
+    train, valid = held_out(corpus, config.valid_documents, config.seed)
+    learning = replace(config.elias, seed=config.seed)
+    # The documents that choose ELIAS's weights are those that the tree learns from: train is not halved again.
+    model = elias.fit(replace(train, official_valid=valid), learning, run)
+    words = run.stage("ranker-words", learn_words, train.documents, learning)
+    features = run.stage("ranker-features", ranker_features, model, words, train.documents)
+    proposed = propose(train, model, learning, config, run)
+    ranker = run.stage("ranker", train_ranker, features, train.labels, proposed, config)
+    counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
+    without = EliasPlusPlus(model, words, ranker, counts, None, config.tree_share, config.candidates)
+    if config.tree_share == 0 or valid.labels.nnz == 0:
+        return without
+    return replace(without, tree=run.stage("tree", grow_tree, without, valid, config.tree_depth))
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+def learn_words(documents: Documents, learning: elias.Config) -> Bags:
+    """The words that the ranker reads beside ELIAS's vectors."""
+    return Bags.fit(documents, learning.words)
+
+
+def ranker_features(model: Elias, words: Bags, documents: Documents) -> sp.csr_array:
+    """[φ ; TF-IDF] of all documents, each of the two of length 1."""
+    batches = list(model.encoder.batches(documents))
+    order = np.argsort(np.concatenate([rows for rows, _ in batches]))
+    return beside_dense(np.concatenate([vectors for _, vectors in batches])[order], words.rows(documents))
+
+
+def propose(train: Corpus, model: Elias, learning: elias.Config, config: Config, run: Run) -> Ranking:
+    """The labels that ELIAS proposes for every training document, or that one proposes which never saw it."""
+    if config.folds == 1:
+        return run.stage("proposed", proposals, model, train.documents, config.candidates)
+    fold_of = np.random.default_rng(config.seed).permutation(len(train)) % config.folds
+    parts = []
+    for fold in range(config.folds):
+        inside, outside = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
+        part = run.part(f"fold-{fold}")
+        other = elias.fit(train.subset(outside, "train"), learning, part)
+        parts.append((inside, part.stage("proposed", proposals, other, train.documents[inside], config.candidates)))
+    return Ranking.gathered(parts, len(train), config.candidates)
+
+
+def proposals(model: Elias, documents: Documents, candidates: int) -> Ranking:
+    """What ELIAS ranks first."""
+    return model.rank(documents, candidates)
+
+
+def train_ranker(features: sp.csr_array, labels: sp.csr_array, proposed: Ranking, config: Config) -> SparseLinear:
+    """One sparse classifier a label, from the documents it is proposed for and those that carry it."""
+    inside = proposed.labels != PAD
+    starts = np.append(0, np.cumsum(inside.sum(axis=1)))
+    shortlist = sp.csr_array((np.ones(starts[-1], np.float32), proposed.labels[inside], starts), shape=labels.shape)
+    return sparse_linear.train(
+        features, labels, shortlist, cost=config.cost, tolerance=config.tolerance, threshold=config.smallest_weight,
+        seed=config.seed,
+    )  # fmt: skip
+
+
+def grow_tree(model: EliasPlusPlus, valid: Corpus, depth: int) -> ScoreTree:
+    """How likely a proposed label is true, by both scores and the label's frequency, on documents that nobody saw."""
+    features = ranker_features(model.elias, model.words, valid.documents)
+    proposed = proposals(model.elias, valid.documents, model.candidates)
+    ranker = hinge_beliefs(model.ranker, features, proposed)
+    inside = proposed.labels != PAD
+    rows = np.nonzero(inside)[0]
+    true = np.asarray(valid.labels[rows, proposed.labels[inside]]).ravel() > 0
+    columns = ranker[inside], proposed.scores[inside], model.counts[proposed.labels[inside]]
+    return fit_tree(columns, true, depth)
+
+
+# -- what it takes -----------------------------------------------------------------------------------------------------
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """What ELIAS takes, once more for every fold on disk, and the ranker."""
+    own = elias.need(corpus, config.elias)
+    entries = features_expected(corpus.documents) + len(corpus) * config.elias.bag.dim
+    weights = min(corpus.n_labels * 800, 2 * entries)
+    runs = 1 if config.folds == 1 else 1 + config.folds
+    memory = own.memory + 24 * entries + 20 * weights
+    return Need(own.parameters + weights, memory, disk=runs * own.disk + 12 * entries + 8 * weights)

@@ -1,0 +1,346 @@
+"""ELIAS's equations, each worked by hand on numbers small enough to check with a pencil; then stages and variants."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from longtail import fit
+from longtail.corpus import PAD, Corpus, Documents, Splits
+from longtail.errors import ConfigError
+from longtail.index.clusters import Clusters
+from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
+from longtail.losses import product_bce_per_document
+from longtail.methods import elias_stages
+from longtail.rankers.clustered import Linear
+from longtail.rankers.graphed import Graphed
+from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
+from longtail.ranking import Ranking
+from tests.planted import N_LABELS, word
+
+# Cluster 0 leads to labels 0 and 1, cluster 1 to labels 1, 2 and 3, cluster 2 to label 4 alone.
+LABELS = np.array([[0, 1, PAD], [1, 2, 3], [4, PAD, PAD]], np.int32)
+LOG = math.log
+WEIGHTS = np.array(
+    [[LOG(3), LOG(1), 9], [LOG(2), LOG(1), LOG(1)], [0, 9, 9]], np.float32
+)  # what stands at PAD is nothing
+GRAPH = Graph(LABELS, WEIGHTS)
+# φ = (1, 0): clusters score log 6, log 3, log 1, so softmax is 0.6, 0.3, 0.1.
+ROWS = np.array([[LOG(6), 0], [LOG(3), 0], [0, 5]], np.float32)
+PHI = np.array([[1, 0]], np.float32)
+
+
+def index(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int = 10) -> GraphIndex:
+    return GraphIndex(GRAPH, ROWS, np.zeros(3, np.float32), beam, alpha, beta, shortlist, n_labels=5)
+
+
+def heads(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int = 10, weight: float = 0.0) -> GraphHeads:
+    """The same graph, learning; every label looks for nothing: σ(0) = 1/2."""
+    made = GraphHeads(2, GraphRouter(2, GRAPH, 5, beam, alpha, beta, shortlist), weight)
+    made.router.clusters.weight.data, made.router.clusters.bias.data = torch.from_numpy(ROWS.copy()), torch.zeros(3)
+    made.rows.data.zero_()
+    made.biases.data.zero_()
+    return made
+
+
+def beliefs(found: tuple[np.ndarray, np.ndarray]) -> dict[int, float]:
+    labels, scores = found
+    return {int(label): float(score) for label, score in zip(labels[0], scores[0]) if label != PAD}
+
+
+def looked_at(made: GraphHeads, true: list[int]) -> dict[int, float]:
+    found = made.router(torch.from_numpy(PHI), torch.tensor([true]))
+    return beliefs((found.labels.numpy(), found.log_beliefs.detach().exp().numpy()))
+
+
+# -- the index ---------------------------------------------------------------------------------------------------------
+
+
+def test_clusters_are_believed_by_a_clipped_softmax():
+    """(1), (2): 1.5 · (0.6, 0.3, 0.1) = (0.9, 0.45, 0.15), of which two are opened; α = 2 cuts the first to 1."""
+    clusters, belief = index().open(PHI)
+    assert clusters.tolist() == [[0, 1]]
+    np.testing.assert_allclose(belief, [[0.9, 0.45]], rtol=1e-6)
+    np.testing.assert_allclose(index(alpha=2).open(PHI)[1], [[1, 0.6]], rtol=1e-6)
+
+
+def test_edges_are_firm_by_a_clipped_softmax_of_those_that_are_there():
+    """(5): rows 3:1, 2:1:1 and 1 alone, times 2 and cut at 1; absent edges take no part and have none."""
+    expected = [[1, 0.5, 0], [1, 0.5, 0.5], [1, 0, 0]]
+    np.testing.assert_allclose(GRAPH.scores(2.0), expected, rtol=1e-6)
+    np.testing.assert_allclose(GRAPH.scores(1.0), [[0.75, 0.25, 0], [0.5, 0.25, 0.25], [1, 0, 0]], rtol=1e-6)
+
+
+def test_the_learning_half_says_the_same_about_edges():
+    router = heads().router
+    logs = router._log_edges(np.arange(3), torch.device("cpu")).detach().exp().numpy()
+    np.testing.assert_allclose(np.where(LABELS == PAD, 0, logs), GRAPH.scores(2.0), rtol=1e-6)
+
+
+def test_with_infinite_beta_every_edge_is_sure_and_none_learns():
+    """Stage 1."""
+    assert GRAPH.scores(math.inf).tolist() == [[1, 1, 0], [1, 1, 1], [1, 0, 0]]
+    assert not heads(beta=math.inf).router.edges.requires_grad
+    assert looked_at(heads(beta=math.inf), [0]) == pytest.approx({0: 0.9, 1: 0.9, 2: 0.45, 3: 0.45})
+
+
+def test_a_label_is_believed_by_its_best_path():
+    """(6): label 1 by cluster 0 is 0.9 · 0.5 = 0.45, by cluster 1 it is 0.45 · 1 = 0.45; label 4 is not reached."""
+    assert beliefs(index().find(PHI)) == pytest.approx({0: 0.9, 1: 0.45, 2: 0.225, 3: 0.225})
+    firmer = GraphIndex(Graph(LABELS, WEIGHTS * [[1], [4], [1]]), ROWS, np.zeros(3, np.float32), 2, 3, 2.0, 9, 5)
+    # α = 3: beliefs 1 and 0.9; row 1 is 16:1:1, so label 1 is 1 · 0.5 or 0.9 · 1, and the larger counts, not the sum.
+    assert beliefs(firmer.find(PHI))[1] == pytest.approx(0.9)
+
+
+def test_only_the_k_best_are_ranked_and_never_a_pad():
+    labels, scores = index(shortlist=2).find(PHI)
+    assert labels.tolist() == [[0, 1]]
+    labels, scores = index(beam=1, shortlist=5).find(PHI)
+    assert labels.tolist() == [[0, 1, PAD, PAD, PAD]] and scores[0, 2:].tolist() == [0, 0, 0]
+
+
+def test_a_score_is_label_times_path():
+    """p = σ(w · φ + b) · ŷ; weights at PAD and labels that are not reached change nothing."""
+    labels = Linear(np.array([[0, 0], [LOG(3), 0], [0, 0], [0, 0], [9, 9]], np.float32), np.zeros(5, np.float32))
+    ranking = Graphed(index(), labels).rank(PHI, 5)
+    assert ranking.labels.tolist() == [[0, 1, 2, 3, PAD]]
+    np.testing.assert_allclose(ranking.scores, [[0.45, 0.75 * 0.45, 0.1125, 0.1125, 0]], rtol=1e-6)
+
+
+# -- while learning ----------------------------------------------------------------------------------------------------
+
+
+def test_parents_are_where_a_label_hangs_most_firmly():
+    """(3): label 1 weighs log 1 in cluster 0 and log 2 in cluster 1."""
+    assert GRAPH.parents(6).tolist() == [0, 1, 1, 1, 2, PAD]
+
+
+def test_parents_follow_the_weights():
+    router = heads().router
+    router.edges.data[0, 1] = 5.0
+    router.find_parents()
+    assert router.parents.tolist() == [0, 0, 1, 1, 2]
+
+
+def test_every_true_label_is_reached_whatever_its_cluster_scores():
+    """(4): the beam opens cluster 0 alone; labels 3 and 4 hang on the others."""
+    made = heads(beam=1)
+    opened = made.router.opened(torch.tensor([[3.0, 2.0, 1.0]]), torch.tensor([[3, 4, PAD]]))
+    assert sorted(opened[opened != PAD].tolist()) == [0, 1, 2]
+    found = looked_at(made, [3, 4, PAD])
+    assert found[3] == pytest.approx(0.45 * 0.5) and found[4] == pytest.approx(0.15)
+
+
+def test_true_labels_are_never_lost_to_the_cut_at_k():
+    assert set(looked_at(heads(beam=1, shortlist=1), [3, 4])) == {3, 4}
+    made = heads(beam=3, shortlist=2).router(torch.from_numpy(PHI), torch.tensor([[4, PAD]]))
+    assert made.labels.tolist() == [[4, 0]]  # the true one, and the best of the others
+
+
+def test_pads_are_never_scored_while_learning():
+    found = heads(beam=1).router(torch.from_numpy(PHI), torch.tensor([[0]]))
+    assert found.labels.tolist() == [[0, 1, PAD, PAD, PAD]]
+    assert found.targets(torch.tensor([[0]])).tolist() == [[True, False, False, False, False]]
+    assert found.targets(torch.tensor([[0, PAD]])).tolist() == [[True, False, False, False, False]]
+
+
+def test_the_loss_of_ranking_is_binary_cross_entropy_of_the_product():
+    """(7), with log(1 − p): true label 0 has p = 0.45; labels 1, 2, 3 have ½ · (0.45, 0.225, 0.225)."""
+    loss = heads().loss(torch.from_numpy(PHI), torch.tensor([[0]])).item()
+    assert loss == pytest.approx(-LOG(0.45) - LOG(1 - 0.225) - 2 * LOG(1 - 0.1125), rel=1e-5)
+
+
+def test_the_loss_of_the_shortlist_is_that_true_labels_are_believed():
+    """(8) with λ = 2: 2 · −log 0.9 more."""
+    alone, both = (heads(weight=w).loss(torch.from_numpy(PHI), torch.tensor([[0]])).item() for w in (0.0, 2.0))
+    assert both - alone == pytest.approx(-2 * LOG(0.9), rel=1e-5)
+
+
+def test_the_loss_is_summed_over_labels_and_averaged_over_documents():
+    made = heads()
+    one = made.loss(torch.from_numpy(PHI), torch.tensor([[0]])).item()
+    assert made.loss(torch.from_numpy(PHI.repeat(3, 0)), torch.tensor([[0]] * 3)).item() == pytest.approx(one, rel=1e-5)
+
+
+@pytest.mark.parametrize("logit", [-200.0, 200.0])
+@pytest.mark.parametrize("log_belief", [-200.0, -1e-9, 0.0])
+@pytest.mark.parametrize("target", [True, False])
+def test_the_loss_is_finite_where_p_is_0_or_1(logit: float, log_belief: float, target: bool):
+    logits, log_beliefs = (torch.tensor([[value]], requires_grad=True) for value in (logit, log_belief))
+    targets, mask = torch.tensor([[target]]), torch.tensor([[True]])
+    loss = product_bce_per_document(logits, log_beliefs, targets, mask)
+    loss.backward()
+    assert 0 <= loss.item() < 500
+    assert torch.isfinite(logits.grad).all() and torch.isfinite(log_beliefs.grad).all()
+
+
+@pytest.mark.parametrize("belief", [0.01, 0.5, 0.999])
+@pytest.mark.parametrize("target", [0.0, 1.0])
+def test_the_loss_is_torchs_own_where_nothing_is_rounded(belief: float, target: float):
+    logits = torch.linspace(-5, 5, 11, dtype=torch.float64)[None]
+    p, targets = logits.sigmoid() * belief, torch.full_like(logits, target)
+    ours = product_bce_per_document(
+        logits, torch.full_like(logits, LOG(belief)), targets, torch.ones_like(logits).bool()
+    )
+    assert ours.item() == pytest.approx(torch.nn.functional.binary_cross_entropy(p, targets, reduction="sum").item())
+
+
+def test_what_stands_outside_the_mask_moves_nothing():
+    logits = torch.tensor([[1.0, math.inf]], requires_grad=True)
+    log_beliefs = torch.tensor([[-0.5, -math.inf]], requires_grad=True)
+    args = torch.tensor([[False, True]]), torch.tensor([[True, False]])
+    product_bce_per_document(logits, log_beliefs, *args).backward()
+    assert logits.grad[0, 1] == 0 and log_beliefs.grad[0, 1] == 0 and torch.isfinite(logits.grad).all()
+
+
+def test_an_edge_that_is_sure_learns_nothing_and_absent_ones_never():
+    """(5): min(1, ·) stops the gradient, so that balanced edges stay."""
+    made = heads()
+    made.loss(torch.from_numpy(PHI), torch.tensor([[0, PAD]])).backward()
+    gradient = made.router.edges.grad.to_dense()
+    assert (gradient[torch.from_numpy(LABELS == PAD)] == 0).all()
+    sure = heads(beta=100.0)
+    sure.loss(torch.from_numpy(PHI), torch.tensor([[0, PAD]])).backward()
+    assert not sure.router.edges.grad.to_dense().any() and gradient.any()
+
+
+# -- the graph that stage 1 leaves ------------------------------------------------------------------------------------
+
+THREE = Clusters(np.array([0, 1, 2, 3, 4], np.int32), np.array([0, 2, 4, 5]))  # {0, 1}, {2, 3}, {4}
+
+
+def test_matches_are_beliefs_in_opened_clusters():
+    """(9)."""
+    np.testing.assert_allclose(index().matches(PHI).toarray(), [[0.9, 0.45, 0]], rtol=1e-6)
+
+
+def test_edges_go_to_the_labels_of_the_documents_that_open_a_cluster():
+    """(10): A' = Mᵀ Y is (1, .5, 0, 0, 0), (.2, 1, .9, 0, 0), (0, 0, .4, .4, 0): the best two of each row."""
+    matches = sp.csr_array([[1, 0.2, 0], [0.5, 1, 0], [0, 0.9, 0.4], [0, 0, 0.4]])
+    labels = sp.csr_array(np.eye(4, 5, dtype=np.float32))
+    graph = likely_edges(matches, labels, THREE, most=2, seed=0)
+    rows = [set(row[row != PAD].tolist()) for row in graph.labels]
+    # Label 4 has no document: it stays in its cluster, beyond the two.
+    assert rows == [{0, 1}, {1, 2}, {2, 3, 4}]
+    inside = graph.labels != PAD
+    assert ((graph.weights[inside] >= 0) & (graph.weights[inside] < 1)).all() and len(
+        np.unique(graph.weights[inside])
+    ) == 7
+
+
+def test_every_label_keeps_an_edge():
+    rng = np.random.default_rng(0)
+    matches = sp.csr_array(sp.random_array((300, 8), density=0.3, rng=rng, dtype=np.float32))
+    labels = sp.csr_array((sp.random_array((300, 64), density=0.05, rng=rng) > 0).astype(np.float32))
+    clusters = Clusters(rng.permutation(64).astype(np.int32), np.arange(0, 65, 8))
+    graph = likely_edges(matches, labels, clusters, most=3, seed=0)
+    assert set(graph.labels[graph.labels != PAD].tolist()) == set(range(64))
+    assert graph.labels.shape[1] <= 3 + 8 and (graph.parents(64) != PAD).all()
+    for row in graph.labels:
+        real = row[row != PAD]
+        assert len(set(real.tolist())) == len(real) and (row[len(real) :] == PAD).all()
+
+
+def test_a_partition_is_a_graph():
+    graph = partition(THREE)
+    assert graph.labels.tolist() == [[0, 1], [2, 3], [4, PAD]] and graph.parents(5).tolist() == [0, 0, 1, 1, 2]
+
+
+# -- stages, variants and resuming ------------------------------------------------------------------------------------
+
+QUICK = {
+    "bag.subwords": 0, "bag.dim": 32, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0,
+    "bag.dropout": 0.1, "stage_1.optim.epochs": 5, "stage_2.optim.epochs": 5, "stage_1.label_lr": 0.04,
+    "stage_2.label_lr": 0.04, "stage_1.cluster_lr": 0.02, "stage_2.cluster_lr": 0.01,
+}  # fmt: skip
+TRANSFORMER = {
+    "reading.max_tokens": 16, "reading.dropout": 0.2, "stage_1.optim.lr": 2e-3, "stage_2.optim.lr": 1e-3,
+    "stage_1.optim.batch_size": 16, "stage_2.optim.batch_size": 16,
+    "stage_1.optim.epochs": 3, "stage_2.optim.epochs": 2,
+}  # fmt: skip
+
+
+def share_found(model: object) -> float:
+    first = model.rank(Documents.of([word(label) for label in range(N_LABELS)]), k=1).labels[:, 0]
+    return float((first == np.arange(N_LABELS)).mean())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"index": "fixed"}, {"index": "none"}, {"recluster": 2}, {"label_start": "stage-1", "stage_2.accumulate": 3}],
+    ids=["stage 1 alone", "one-vs-all", "clustered again", "label rows handed on"],
+)
+def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):
+    assert share_found(fit("elias", planted.train, **(QUICK | settings))) >= 0.9
+
+
+def test_averaged_weights_learn_and_edges_are_not_averaged(planted: Splits):
+    model = fit("elias", planted.train, **(QUICK | {"stage_1.optim.average_from": 2, "stage_2.optim.average_from": 2}))
+    assert share_found(model) >= 0.8
+    groups = elias_stages.head_groups(heads(), elias_stages.Stage(), elias_stages.Optim())
+    averaged = {group.name: group.average for group in groups}
+    assert averaged == {"clusters": True, "labels": True, "edges": False}
+
+
+def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(planted: Splits):
+    first = elias_stages.Network(torch.nn.Identity(), heads(), elias_stages.Stage())
+    first.encoder.dim = 2
+    config = elias_stages.Config()
+    second = elias_stages.second_network(first, GRAPH, config)
+    assert second.encoder is first.encoder and second.heads.router.clusters is first.heads.router.clusters
+    assert not torch.equal(second.heads.rows, first.heads.rows)
+    assert second.heads.router.beta == pytest.approx(5 / 3)  # L / C
+
+
+def test_a_training_killed_in_stage_2_ends_with_the_same_ranking(
+    planted: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    settings = QUICK | {"stage_1.optim.epochs": 1, "stage_2.optim.epochs": 2, "stage_2.optim.checkpoint_every": 0}
+
+    def answers(run: Path) -> Ranking:
+        return fit("elias", planted.train, run=run, **settings).rank(planted.test.documents, k=10)
+
+    whole = answers(tmp_path / "whole")
+    learn, steps = elias_stages.Network.loss, []
+
+    def dying(self: elias_stages.Network, batch: object) -> torch.Tensor:
+        steps.append(batch)
+        if len(steps) == 40 + 60:
+            raise KeyboardInterrupt
+        return learn(self, batch)
+
+    monkeypatch.setattr(elias_stages.Network, "loss", dying)
+    with pytest.raises(KeyboardInterrupt):
+        answers(tmp_path / "killed")
+    resumed = answers(tmp_path / "killed")
+    assert len(steps) == 1 + 40 + 80  # no step was taken twice but the one that died
+    assert np.array_equal(whole.labels, resumed.labels) and np.array_equal(whole.scores, resumed.scores)
+
+
+def test_a_transformer_takes_the_bags_place_by_one_setting(planted: Splits, tiny_encoder: Path):
+    settings = QUICK | TRANSFORMER | {"encoder": str(tiny_encoder)}
+    model = fit("elias", planted.train, **settings)
+    assert model.model.encoder.transformer is not None and share_found(model) >= 0.5
+
+
+def test_predicting_with_a_bag_needs_no_torch(tmp_path: Path):
+    fit("elias", Corpus.of([word(1), word(2)] * 20, [["one"], ["two"]] * 20), run=tmp_path / "run", **QUICK)
+    code = (
+        f"import sys, longtail; model = longtail.open({str(tmp_path / 'run' / 'model')!r});"
+        f"print(model.predict([{word(2)!r}], k=1)[0][0].name, 'torch' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert answer.split() == ["two", "False"]
+
+
+@pytest.mark.parametrize("name", ["walk.beam", "walk.alpha", "walk.beta", "edges", "labels_per_cluster", "bag.dim"])
+def test_impossible_settings_are_refused(name: str, planted: Splits):
+    with pytest.raises(ConfigError, match=name):
+        fit("elias", planted.train, **{name: 0})
