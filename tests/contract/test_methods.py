@@ -23,21 +23,44 @@ TRANSFORMER = {
     "reading.max_tokens": 16, "reading.pool": "cls", "reading.dropout": 0.2, "valid_documents": 0, "head_lr": 1e-2,
     "optim.lr": 2e-3, "optim.epochs": 6, "optim.batch_size": 16,
 }  # fmt: skip
+ELIAS = {
+    "bag.subwords": 0, "bag.dim": 64, "bag.dropout": 0.1, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0,
+    "stage_1.optim.epochs": 5, "stage_2.optim.epochs": 5, "stage_1.label_lr": 0.04, "stage_2.label_lr": 0.04,
+    "stage_1.cluster_lr": 0.02, "stage_2.cluster_lr": 0.01,
+}  # fmt: skip
+ON_A_TRANSFORMER = ELIAS | {
+    "reading.max_tokens": 16, "reading.dropout": 0.2, "stage_1.optim.lr": 2e-3, "stage_2.optim.lr": 1e-3,
+    "stage_1.optim.batch_size": 16, "stage_2.optim.batch_size": 16,
+}  # fmt: skip
 SETTINGS: dict[str, dict] = {
     "lightxml": TRANSFORMER | {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6},
     "gudn": TRANSFORMER | {"feature_guide": 0.02},
+    "elias": ELIAS,
+    "elias on a transformer": ON_A_TRANSFORMER,
+    "elias++": {f"elias.{name}": value for name, value in ELIAS.items()},
+    "elias++ on a transformer": {f"elias.{name}": value for name, value in ON_A_TRANSFORMER.items()},
 }
+# The settings of each case say how its method learns, and the first word of its name says which one it is.
+CASES = [*METHODS, "elias on a transformer", "elias++ on a transformer"]
+ENCODERS = {
+    "lightxml": "encoder", "gudn": "encoder", "elias on a transformer": "encoder",
+    "elias++ on a transformer": "elias.encoder",
+}  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=METHODS)
+@pytest.fixture(scope="module", params=CASES)
 def name(request: pytest.FixtureRequest, tiny_encoder: Path) -> str:
-    if request.param in ("lightxml", "gudn"):
-        SETTINGS[request.param]["encoder"] = str(tiny_encoder)
+    if request.param in ENCODERS:
+        SETTINGS[request.param][ENCODERS[request.param]] = str(tiny_encoder)
     return request.param
 
 
 def trained(name: str, corpus: Corpus, run: Path | None = None, **settings: object) -> Predictor:
-    return fit(name, corpus, run=run, **(SETTINGS.get(name, {}) | settings))
+    return fit(method_of(name), corpus, run=run, **(SETTINGS.get(name, {}) | settings))
+
+
+def method_of(name: str) -> str:
+    return name.partition(" ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -186,16 +209,16 @@ def test_an_unknown_setting_is_refused_by_name(name: str, planted: Splits):
 
 
 def test_every_setting_says_what_it_means(name: str):
-    for line in config.explain(method(name).Config()):
+    for line in config.explain(method(method_of(name)).Config()):
         assert line.meaning, f"{name}: {line.name} has no meaning"
 
 
 def test_few_settings(name: str):
-    assert len(dataclasses.fields(method(name).Config)) <= 15
+    assert len(dataclasses.fields(method(method_of(name)).Config)) <= 15
 
 
 def test_the_need_is_announced_and_is_no_fantasy(name: str, planted: Splits):
-    chosen = method(name)
+    chosen = method(method_of(name))
     need = chosen.need(planted.train, config.build(chosen.Config, SETTINGS.get(name, {})))
     assert need.parameters > 0 and 0 < need.memory < 4e9 and 0 < need.disk < 4e9
 

@@ -1,0 +1,91 @@
+"""ELIAS++: what the ranker sees, what a score is made of, and who learns from which documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from longtail import fit
+from longtail.corpus import PAD, Documents, Splits
+from longtail.errors import ConfigError
+from longtail.features.bags import beside_dense
+from longtail.methods.eliaspp import Config, EliasPlusPlus, hinge_beliefs, train_ranker
+from longtail.predictor import Predictor
+from longtail.rankers.fusion import LEAF, ScoreTree
+from longtail.rankers.sparse_linear import SparseLinear
+from longtail.ranking import Ranking
+from tests.planted import N_LABELS, word
+
+QUICK = {
+    "elias.bag.subwords": 0, "elias.bag.dim": 32, "elias.bag.dropout": 0.1, "elias.labels_per_cluster": 8,
+    "elias.walk.beam": 4, "elias.stage_1.optim.epochs": 3, "elias.stage_2.optim.epochs": 3, "candidates": 20,
+    "elias.stage_1.label_lr": 0.04, "elias.stage_2.label_lr": 0.04, "elias.stage_1.cluster_lr": 0.02,
+    "elias.stage_2.cluster_lr": 0.01, "elias.valid_documents": 0,
+}  # fmt: skip
+# Feature 0 speaks for label 0, feature 1 against label 1.
+RANKER = SparseLinear(sp.csr_array(np.array([[1, 0], [0, -1]], np.float32)), np.zeros(2, np.float32))
+PROPOSED = Ranking(np.array([[0, 1, PAD]], np.int32), np.array([[0.64, 0.25, 0]], np.float32))
+FEATURES = sp.csr_array(np.array([[1, 1]], np.float32))
+SURE = ScoreTree(*(np.array([value]) for value in (LEAF, 0.0, 0, 0)), np.array([0.5], np.float32), depth=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(planted: Splits) -> Predictor:
+    return fit("elias++", planted.train, **QUICK)
+
+
+def plus(tree: ScoreTree | None) -> EliasPlusPlus:
+    return EliasPlusPlus(None, None, RANKER, np.ones(2, np.float32), tree, 0.3, 2)
+
+
+def test_vectors_and_words_stand_side_by_side_each_of_length_1():
+    both = beside_dense(np.array([[3, 4], [0, 0]], np.float32), sp.csr_array(np.array([[0, 2.0], [1, 0]])))
+    np.testing.assert_allclose(both.toarray(), [[0.6, 0.8, 0, 1], [0, 0, 1, 0]])
+
+
+def test_the_rankers_belief_is_the_cubed_hinge():
+    """Margins 1 and −1: exp(0) and exp(−2³)."""
+    np.testing.assert_allclose(hinge_beliefs(RANKER, FEATURES, PROPOSED)[0, :2], [1, np.exp(-8)], rtol=1e-5)
+
+
+def test_a_score_is_the_root_of_both_and_a_share_of_the_tree():
+    roots = np.sqrt([0.64 * 1, 0.25 * np.exp(-8)])
+    np.testing.assert_allclose(plus(None).scores(FEATURES, PROPOSED)[0, :2], roots, rtol=1e-5)
+    np.testing.assert_allclose(plus(SURE).scores(FEATURES, PROPOSED)[0, :2], 0.3 * 0.5 + 0.7 * roots, rtol=1e-5)
+
+
+def test_a_label_learns_from_documents_it_is_proposed_for_and_from_its_own():
+    """Document 1 has feature 1 and label 1: where label 0 is proposed for it, feature 1 speaks against label 0."""
+    features, labels = sp.csr_array(np.eye(2, dtype=np.float32)), sp.csr_array(np.eye(2, dtype=np.float32))
+    config = Config(smallest_weight=0.0, tolerance=0.01)
+    apart = Ranking(np.array([[0], [1]], np.int32), np.ones((2, 1), np.float32))
+    meeting = Ranking(np.array([[0], [0]], np.int32), np.ones((2, 1), np.float32))
+    weights = [train_ranker(features, labels, ranking, config).weights.toarray()[0, 1] for ranking in (apart, meeting)]
+    assert weights[0] == 0 and weights[1] < -0.1
+
+
+def test_finds_the_planted_words(fitted: Predictor):
+    first = fitted.rank(Documents.of([word(label) for label in range(N_LABELS)]), k=1).labels[:, 0]
+    assert (first == np.arange(N_LABELS)).mean() >= 0.9
+
+
+def test_a_tree_grows_on_held_out_documents_unless_it_has_no_share(fitted: Predictor, planted: Splits):
+    assert fitted.model.tree is not None and len(fitted.model.tree.shares) > 1
+    without = replace(fitted.model, tree=None).rank(planted.test.documents, 3)
+    assert not np.array_equal(without.scores, fitted.rank(planted.test.documents, 3).scores)
+
+
+def test_with_folds_labels_are_proposed_by_models_that_never_saw_the_document(planted: Splits, tmp_path: Path):
+    fit("elias++", planted.train, run=tmp_path, folds=2, **QUICK)
+    folds = sorted(path.name for path in (tmp_path / "parts").iterdir())
+    assert folds == ["fold-0", "fold-1"] and (tmp_path / "parts" / "fold-1" / "training" / "stage-2").is_dir()
+
+
+@pytest.mark.parametrize("name", ["candidates", "folds", "tree_depth", "cost"])
+def test_impossible_settings_are_refused(name: str, planted: Splits):
+    with pytest.raises(ConfigError, match=name):
+        fit("elias++", planted.train, **{name: 0})
