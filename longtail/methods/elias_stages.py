@@ -74,7 +74,7 @@ def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
 
 
 @dataclass(frozen=True)
-class Texts:
+class Source:
     """Documents as an encoder reads them, and that encoder before its first step."""
 
     start: Callable[[], BagText | TransformerText]
@@ -82,12 +82,12 @@ class Texts:
     valid: Batches
 
 
-def read(data: Data, config: Config, run: Run) -> Texts:
+def read(data: Data, config: Config, run: Run) -> Source:
     """For the encoder that the config names."""
     return as_bags(data, config, run) if config.encoder == BAG else as_tokens(data, config, run)
 
 
-def as_bags(data: Data, config: Config, run: Run) -> Texts:
+def as_bags(data: Data, config: Config, run: Run) -> Source:
     """Bags of words and pieces."""
     reader, how = data.reader, config.bag
     start = run.stage("start", first_vectors, reader.vocabulary, how.vectors, how.dim, config.seed)
@@ -96,12 +96,12 @@ def as_bags(data: Data, config: Config, run: Run) -> Texts:
         bags = run.stage(name, reader.bags, corpus.documents)
         return BagBatches(rows_of(bags), corpus.labels, corpus.filtered)
 
-    return Texts(
+    return Source(
         lambda: BagText(reader, start, how.dropout), batches("bags", data.train), batches("valid-bags", data.valid)
     )
 
 
-def as_tokens(data: Data, config: Config, run: Run) -> Texts:
+def as_tokens(data: Data, config: Config, run: Run) -> Source:
     """Tokens of a transformer."""
     train, valid = data.train.texts, data.valid.texts
     start = run.stage("encoder", pretrained, config.encoder, config.reading.max_tokens)
@@ -109,7 +109,7 @@ def as_tokens(data: Data, config: Config, run: Run) -> Texts:
     def batches(tokens: Tokens, corpus: Corpus) -> TokenBatches:
         return TokenBatches(tokens.ids, tokens.offsets, corpus.labels, start.pieces.pad, corpus.filtered)
 
-    return Texts(
+    return Source(
         lambda: TransformerText(start, config.reading),
         batches(run.stage("tokens", start.pieces.encode, train), data.train),
         batches(run.stage("valid-tokens", start.pieces.encode, valid), data.valid),
@@ -198,7 +198,7 @@ def head_groups(heads: GraphHeads | Heads, stage: Stage, optim: Optim) -> list[G
     return groups
 
 
-def first_network(texts: Texts, clusters: Clusters, stage: Stage, config: Config) -> Network[GraphHeads]:
+def first_network(texts: Source, clusters: Clusters, stage: Stage, config: Config) -> Network[GraphHeads]:
     """Every label on its one cluster, and every edge sure."""
     with seeded(config.seed):
         encoder = texts.start()
@@ -224,7 +224,7 @@ def heads_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float, sta
     return GraphHeads(dim, router, stage.shortlist_loss)
 
 
-def trained(name: str, network: Network[Head], texts: Texts, stage: Stage, config: Config, run: Run) -> Network[Head]:
+def trained(name: str, network: Network[Head], texts: Source, stage: Stage, config: Config, run: Run) -> Network[Head]:
     """Through the loop, which resumes where an earlier attempt was killed."""
     optim = with_many_steps(stage.optim, len(texts.train.lengths))
     return run.train(name, network, texts.train, optim, seed=config.seed, valid=texts.valid)

@@ -81,3 +81,18 @@ def test_labels_below_a_threshold_become_pad():
     ranking = Ranking.of_scores(stored([{4: 0.25, 7: 0.75, 2: 0.5}]), k=4).above(0.5)
     assert ranking.labels.tolist() == [[7, 2, PAD, PAD]] and ranking.scores.tolist() == [[0.75, 0.5, 0, 0]]
     assert ranking.scores.dtype == np.float32
+
+
+def test_candidates_in_any_order_become_a_ranking():
+    labels, scores = (
+        np.array([[3, PAD, 1, 2], [PAD] * 4], np.int32),
+        np.array([[0.1, 9, 0.5, 0.1], [9] * 4], np.float32),
+    )
+    ranking = Ranking.of_candidates(labels, scores, k=2)
+    assert ranking.labels.tolist() == [[1, 2], [PAD, PAD]] and ranking.scores[1].tolist() == [0, 0]
+
+
+def test_rankings_of_batches_in_any_order_are_put_in_their_places():
+    parts = [Ranking(np.array([[label]], np.int32), np.array([[0.5]], np.float32)) for label in (7, 8)]
+    gathered = Ranking.gathered(zip((np.array([2]), np.array([0])), parts), documents=3, k=1)
+    assert gathered.labels.tolist() == [[8], [PAD], [7]]

@@ -259,3 +259,15 @@ def test_tensorboard_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
 def test_a_run_that_needs_no_torch_never_imports_it():
     code = "import sys, longtail.train.run; print([m for m in ('torch', 'numba', 'rich') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_part_of_a_run_has_stages_of_its_own(tmp_path: Path):
+    def one() -> int:
+        return 1
+
+    def two() -> int:
+        return 2
+
+    with opened(tmp_path) as run:
+        assert run.stage("same", one) == 1 and run.part("fold").stage("same", two) == 2
+    assert (tmp_path / "parts" / "fold" / "stages" / "same").is_dir()
