@@ -72,7 +72,7 @@ def _best_paths(  # type: ignore[no-untyped-def]  # noqa: ANN202
     for document in range(start, stop):
         count = _walk(clusters[document], beliefs[document], labels, scores, place, found, values, edges)
         for label in wanted[document]:
-            if label != PAD and place[label] != PAD:
+            if label != PAD and place[label] != PAD and values[place[label]] < ABOVE_ALL:
                 values[place[label]] += ABOVE_ALL
         keep_best(found[:count], values[:count], best_labels[document], best_scores[document])
         for at in range(min(count, best_labels.shape[1])):
