@@ -81,7 +81,7 @@ class Discriminator(nn.Module):
         given = positives != PAD
         counts = np.append(0, np.cumsum(given.sum(axis=1)))
         entries = np.ones(counts[-1], np.float32), self.place[positives[given]], counts
-        true = sp.csrarray_of(entries, shape=(len(positives), len(self.place)))
+        true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
         return apart(true, *members_of(self.starts, opened), with_true=True)
 
     @property
