@@ -24,6 +24,7 @@ VARIANTS: dict[str, dict] = {
     "DECAF": {},
     "ẑ² only, no label text": {"classifier": "refinement"},
     "no-init": {"classifier": "no-init"},
+    "no-init, ranker starts from module II": {"classifier": "no-init", "ranker.afresh": False},
     "64 labels a cluster": {"labels_per_cluster": 64},
     "16 labels a cluster": {"labels_per_cluster": 16},
     "ẑ¹ only, no refinement": {"classifier": "text"},
@@ -31,13 +32,13 @@ VARIANTS: dict[str, dict] = {
     "vectors from MiniLM": {"vectors": "minilm"},
     "vectors from wordllama": {"vectors": "wordllama"},
     "words alone": {"subwords": 0},
-    "lite": {"lite": True, "ranker.afresh": False},
+    "lite": {"lite": True},
     "no averaging": {"ranker.averaged": 0},
     "score with the whole cluster part": {"cluster_weight": 1.0},
     "ensemble of 3": {"instances": 3},
 }
 FAN_OUTS = {4: "DECAF", 16: "16 labels a cluster", 64: "64 labels a cluster"}
-LENGTHS = (25, 50, 100, 200, 400, 800, 1600, 3200)
+LENGTHS = (25, 50, 100, 200, 400, 800)
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["R@100"]
 
 
@@ -62,9 +63,7 @@ def recall_curve(model: Decaf, test: longtail.Corpus) -> dict[str, float]:
     opened, _ = open_clusters(instance.shortlister, model.reader.rows(test.documents), instance.beam)
     recall, lengths = recall_at(opened, test.labels, instance.clusters), np.diff(instance.clusters.starts)[opened]
     mean = lengths.mean(axis=0).cumsum()
-    places = sorted(
-        {int(np.searchsorted(mean, labels)) for labels in (25, 50, 100, 200, 400, 800) if labels <= mean[-1]}
-    )
+    places = sorted({int(np.searchsorted(mean, labels)) for labels in LENGTHS if labels <= mean[-1]})
     return {f"{mean[at]:.0f}": round(100 * float(recall[at]), 2) for at in places}
 
 

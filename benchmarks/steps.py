@@ -54,7 +54,7 @@ def decaf(n_labels: int, negatives: int) -> tuple[nn.Module, Meetings]:
     texts = bags(n_labels, rng)
     met = Meetings(bags(DOCUMENTS, rng), truth(n_labels, rng), texts, negatives, starts, opened, pool)
     config = Config(dim=DIM, ranker=Learning(dropout=0.0))
-    return started(vectors(), met, config, config.ranker), met
+    return started(vectors(), met, config, config.ranker, config.classifier, config.lite), met
 
 
 def lightdxml(n_labels: int, negatives: int) -> tuple[nn.Module, lightdxml_steps.Meetings]:

@@ -114,6 +114,8 @@ def verify(directory: Path) -> None:
     """Raise unless every file is there with the bytes that were written."""
     if not directory.is_dir():
         raise ModelError(f"{directory}: no such directory")
+    if finished(directory / "model"):
+        raise ModelError(f"{directory}: this is a run; its model is {directory / 'model'}")
     if not finished(directory):
         raise ModelError(f"{directory}: no {MANIFEST}, so this is not a finished model; was the copy cut short?")
     for name, digest in read_json(directory / MANIFEST)["sha256"].items():

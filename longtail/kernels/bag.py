@@ -18,7 +18,8 @@ ANY_ORDER = {"reassoc", "contract", "nsz", "arcp"}
 def bag_sums(bags: Rows, vectors: np.ndarray, threads: int | None = None) -> np.ndarray:
     """Each bag's token vectors, weighed and added up: (bags, dim) float32."""
     sums = np.empty((len(bags[0]) - 1, vectors.shape[1]), np.float32)
-    in_threads(lambda start, stop: _bag_sums(*bags, vectors, start, stop, sums), len(sums), threads)
+    work = _numbers_a_bag(bags[1], sums)
+    in_threads(lambda start, stop: _bag_sums(*bags, vectors, start, stop, sums), len(sums), threads, work)
     return sums
 
 
@@ -26,9 +27,15 @@ def bag_gradients(bags: Rows, gradients: np.ndarray, threads: int | None = None)
     """The tokens in the bags, in order, and the gradient of each, given those of the bags' sums (bags, dim)."""
     inside, *by_token = _turned_round(*bags)
     result = np.empty((len(inside), gradients.shape[1]), np.float32)
+    work = _numbers_a_bag(bags[1], result)
     # A bag's gradient is to its tokens what a token's vector was to the bag: the same sum, turned round.
-    in_threads(lambda start, stop: _bag_sums(*by_token, gradients, start, stop, result), len(result), threads)
+    in_threads(lambda start, stop: _bag_sums(*by_token, gradients, start, stop, result), len(result), threads, work)
     return inside, result
+
+
+def _numbers_a_bag(tokens: np.ndarray, sums: np.ndarray) -> int:
+    """How many numbers are added up for a sum, on average."""
+    return len(tokens) * sums.shape[1] // max(len(sums), 1)
 
 
 @njit(nogil=True, cache=True, fastmath=ANY_ORDER)

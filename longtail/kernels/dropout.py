@@ -19,7 +19,7 @@ def dropped(values: np.ndarray, share: float, seed: int) -> np.ndarray:
         raise ValueError("at most 2^32 entries at once: later ones would be dropped with the earlier")
     below, scale = np.uint32(min(share * 2**32, 2**32 - 1)), np.float32(1 / (1 - share))
     mixed = np.uint32(seed * 0x9E3779B9 % 2**32)  # neighbouring seeds end up far apart
-    in_threads(lambda start, stop: _dropped(flat, below, scale, mixed, start, stop, flat_result), len(flat))
+    in_threads(lambda start, stop: _dropped(flat, below, scale, mixed, start, stop, flat_result), len(flat), numbers=1)
     return result
 
 

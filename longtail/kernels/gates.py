@@ -11,7 +11,7 @@ from longtail.kernels.threads import in_threads
 def mixed(one: np.ndarray, other: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a ⊙ one + b ⊙ other, (rows, dim) float32."""
     result = np.empty_like(one)
-    in_threads(lambda start, stop: _mixed(one, other, a, b, start, stop, result), len(one))
+    in_threads(lambda start, stop: _mixed(one, other, a, b, start, stop, result), len(one), numbers=len(a))
     return result
 
 
@@ -26,7 +26,7 @@ def mixed_gradients(
         _mixed_gradients(gradient, one, other, a, b, start, stop, of_one, of_other, sums)
         return sums
 
-    of_a, of_b = np.sum(in_threads(part, len(one)), axis=0)
+    of_a, of_b = np.sum(in_threads(part, len(one), numbers=len(a)), axis=0)
     return of_one, of_other, of_a, of_b
 
 

@@ -22,8 +22,9 @@ def move_rows(
     rate = np.float32(lr / (1 - float(BETA_1) ** step))
     correct = np.float32(1 / (1 - float(BETA_2) ** step))
     in_threads(
-        lambda start, stop: _move_rows(table, *moments, rows, gradients, start, stop, rate, correct), len(rows), threads
-    )
+        lambda start, stop: _move_rows(table, *moments, rows, gradients, start, stop, rate, correct),
+        len(rows), threads, numbers=4 * table.shape[1],
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)

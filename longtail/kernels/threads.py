@@ -18,15 +18,23 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_threads(function: Callable[[int, int], Result], n_items: int, threads: int | None = None) -> list[Result]:
+WORTH_WAKING = 500_000  # numbers to read and write: waking a thread takes as long as one core needs for so many
+
+
+def in_threads(
+    function: Callable[[int, int], Result], n_items: int, threads: int | None = None, numbers: int = WORTH_WAKING
+) -> list[Result]:
     """`function(start, stop)` on equal slices of range(n_items), one a thread; the results in the slices' order.
 
+    An item is so many `numbers` of work, by default enough to wake a thread for.
     A function whose items do not depend on each other gives the same result for every number of threads.
 
     >>> in_threads(lambda start, stop: sum(range(start, stop)), 10, threads=2)
     [10, 35]
+    >>> in_threads(lambda start, stop: sum(range(start, stop)), 10, threads=2, numbers=1000)
+    [45]
     """
-    threads = _allowed(threads, n_items)
+    threads = _allowed(threads, min(n_items, n_items * numbers // WORTH_WAKING))
     bounds = [n_items * at // threads for at in range(threads + 1)]
     if threads == 1:
         return [function(0, n_items)]

@@ -46,6 +46,8 @@ from longtail.kernels.label_rows import likeliest, likeliest_for_many, rank_memb
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
 
+Parts = Literal["both", "no-init", "text", "refinement"]  # of a label's row
+
 
 @dataclass(frozen=True)
 class Learning:
@@ -79,10 +81,10 @@ class Config:
         "negatives each document brings to its batch, where all meet them; 0: each meets its own whole shortlist",
         "0",
     )
-    classifier: Literal["both", "no-init", "text", "refinement"] = setting(
+    classifier: Parts = setting(
         "both", "a label's row: text and refinement (no-init: which starts at random), or one alone", "both; Table 6"
     )
-    lite: bool = setting(False, "token vectors stay as module I left them", "Table 6: DECAF-lite")
+    lite: bool = setting(False, "token vectors stay as module I left them, afresh or not", "Table 6: DECAF-lite")
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
     surrogate: Learning = setting(Learning(epochs=2), "module I")
     shortlister: Learning = setting(Learning(epochs=2), "module II")
@@ -92,8 +94,6 @@ class Config:
     def __post_init__(self) -> None:
         if not 0 < self.recall <= 1:
             raise ConfigError(f"recall = {self.recall}: it is a share, above 0 and at most 1")
-        if self.lite and (self.shortlister.afresh or self.ranker.afresh):
-            raise ConfigError("lite keeps what module I learned: set shortlister.afresh and ranker.afresh to false")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -175,10 +175,10 @@ def grow(data: Data, start: np.ndarray, vectors: np.ndarray, config: Config, run
 
     seed = config.seed + number
     clusters = run.stage(f"clusters-{number}", cluster_by_vectors, data, vectors, config.labels_per_cluster, seed)
-    given = start if config.shortlister.afresh else vectors
+    given = start if config.shortlister.afresh and not config.lite else vectors
     shortlister = learn_shortlister(data, clusters, given, config, run, number)
     opened = run.stage(f"shortlists-{number}", shortlists, data, clusters, shortlister, config.recall)
-    given = start if config.ranker.afresh else shortlister.encoder.vectors
+    given = start if config.ranker.afresh and not config.lite else shortlister.encoder.vectors
     ranker = learn_ranker(data, clusters, opened, given, config, run, number)
     return Instance(clusters, shortlister, ranker, opened.shape[1], config.cluster_weight)
 
@@ -218,8 +218,11 @@ def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: floa
     """The clusters opened for every training document: as few as hold the share `recall` of labels, for 1 the most."""
     documents, most = shortlister.encoder.documents(rows_of(data.documents)), min(MOST_CLUSTERS, len(clusters))
     find = partial(likeliest_for_many, rows=shortlister.rows, biases=shortlister.biases)
-    held = recall_at(find(documents[:RECALL_SAMPLE], k=most), data.labels[:RECALL_SAMPLE], clusters)
-    return find(documents, k=most if recall == 1 else min(int(np.searchsorted(held, recall)) + 1, most))
+    if recall == 1:
+        return find(documents, k=most)
+    sample = np.random.default_rng(0).permutation(len(documents))[:RECALL_SAMPLE]
+    held = recall_at(find(documents[sample], k=most), data.labels[sample], clusters)
+    return find(documents, k=min(int(np.searchsorted(held, recall)) + 1, most))
 
 
 MOST_CLUSTERS = 200  # opened for a document at most, however much recall is asked for (released configs: 100 to 200)

@@ -24,7 +24,7 @@ from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
-from longtail.methods.decaf import Config, Data, Learning, Scorer
+from longtail.methods.decaf import Config, Data, Learning, Parts, Scorer
 from longtail.rankers.label_text import LabelText
 from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.train.loop import seeded, train
@@ -39,7 +39,7 @@ BLOCK_RATE = 0.1  # of the learning rate: blocks move with every batch, a token 
 def learn_surrogate(data: Data, clusters: Clusters, vectors: np.ndarray, config: Config, run: Run) -> np.ndarray:
     """Module I: token vectors that tell clusters apart by their texts alone, h_m = ℰ_L(u_m)."""
     meetings = against_clusters(data, clusters, config)
-    network = started(vectors, meetings, config, config.surrogate, refined=False)
+    network = started(vectors, meetings, config, config.surrogate, "text", frozen=False)
     trained(network, "surrogate", meetings, config.surrogate, config.seed, run)
     return network.vectors.detach().numpy()
 
@@ -49,7 +49,9 @@ def learn_shortlister(
 ) -> Scorer:
     """Module II: classifiers of clusters that read and remember."""
     meetings = against_clusters(data, clusters, config)
-    network = started(vectors, meetings, config, config.shortlister)
+    # Table 6 draws the refinement of labels at random, that of clusters not.
+    parts = "both" if config.classifier == "no-init" else config.classifier
+    network = started(vectors, meetings, config, config.shortlister, parts, config.lite)
     trained(network, f"shortlister-{number}", meetings, config.shortlister, config.seed + number, run)
     return network.scorer(meetings.texts)
 
@@ -63,7 +65,7 @@ def learn_ranker(
         first_pool(clusters.starts, opened, np.random.default_rng(config.seed + number)) if config.negatives else None
     )
     meetings = Meetings(rows_of(data.documents), labels, texts, config.negatives, clusters.starts, opened, pool)
-    network = started(vectors, meetings, config, config.ranker)
+    network = started(vectors, meetings, config, config.ranker, config.classifier, config.lite)
     trained(network, f"ranker-{number}", meetings, config.ranker, config.seed + number, run)
     return network.scorer(meetings.texts)
 
@@ -124,16 +126,15 @@ CHUNK = 16_384  # labels whose rows are computed at once
 
 
 def started(
-    vectors: np.ndarray, meetings: Meetings, config: Config, learning: Learning, refined: bool = True
+    vectors: np.ndarray, meetings: Meetings, config: Config, learning: Learning, parts: Parts, frozen: bool
 ) -> Network:
-    """A network before its first step; `refined` networks have refinement vectors, as the config wants them."""
-    parts = config.classifier if refined else "text"
+    """A network before its first step, its rows made of these parts."""
     vectors = at_first_length(vectors)
     with seeded(config.seed):
         refinement = None if parts == "text" else _refinement(vectors, meetings.texts, parts)
         n_labels = len(meetings.texts[0]) - 1
         rows = LabelText(n_labels, config.dim, learning.dropout, START_BIAS, refinement, text=parts != "refinement")
-        return Network(torch.from_numpy(vectors), rows, learning.dropout, config.lite and refined, meetings)
+        return Network(torch.from_numpy(vectors), rows, learning.dropout, frozen, meetings)
 
 
 def at_first_length(vectors: np.ndarray) -> np.ndarray:
@@ -170,11 +171,11 @@ EASY = 6  # for so many hard negatives one of any kind, so that labels of closed
 
 
 def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(documents, POOL) labels drawn from the clusters each document opened."""
+    """(documents, POOL) labels drawn from the clusters each document opened; PAD where an empty one was drawn."""
     clusters = opened[np.arange(len(opened))[:, None], rng.integers(opened.shape[1], size=(len(opened), POOL))]
-    return (starts[clusters] + (rng.random(clusters.shape) * np.diff(starts)[clusters]).astype(np.int64)).astype(
-        np.int32
-    )
+    sizes = np.diff(starts)[clusters]
+    labels = starts[clusters] + (rng.random(clusters.shape) * sizes).astype(np.int64)
+    return np.where(sizes == 0, PAD, labels).astype(np.int32)
 
 
 # -- who meets whom ------------------------------------------------------------------------------------------------

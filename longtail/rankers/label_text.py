@@ -7,15 +7,11 @@ Mittal et al., WSDM 2021 (DECAF), section 3, "1-vs-All Label Classifiers":
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from longtail.encoders.block import Block, Gates
 from longtail.rankers.meeting import table_rows
-
-Parts = Literal["both", "text", "refinement"]
 
 
 class LabelText(nn.Module):

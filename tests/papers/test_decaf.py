@@ -14,7 +14,7 @@ from longtail.encoders.block import Block, Gates, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
-from longtail.methods.decaf import Config, Data, Instance, Learning, Scorer, cluster_by_vectors, shortlists
+from longtail.methods.decaf import Config, Data, Instance, Scorer, cluster_by_vectors, shortlists
 from longtail.methods.decaf_modules import Meetings, Network, started
 from longtail.rankers.label_text import LabelText
 
@@ -78,24 +78,25 @@ def test_a_row_is_half_text_and_half_refinement_at_first():
     ("classifier", "expected"), [("both", [2.0, -1.5]), ("text", [2.0, -1.0]), ("refinement", [2.0, -2.0])]
 )
 def test_variants_of_table_6_leave_out_a_part_of_the_row(classifier: str, expected: list[float]):
-    network = started(*one_label(), Config(dim=2, classifier=classifier), Config().ranker)
+    network = started(*one_label(), Config(dim=2), Config().ranker, classifier, frozen=False)
     rows, _ = network.eval().labels(torch.tensor([[2.0, -2.0]]), torch.tensor([0]))
     assert torch.allclose(rows, torch.tensor([expected]), atol=1e-6)
 
 
 def test_refinement_starts_at_the_label_texts_bag_or_at_random():
-    configs = Config(dim=2), Config(dim=2, classifier="no-init")
-    texts, random = (started(*one_label(), config, config.ranker).labels.refinement for config in configs)
+    networks = (started(*one_label(), Config(dim=2), Config().ranker, parts, frozen=False) for parts in PARTS)
+    texts, random = (network.labels.refinement for network in networks)
     assert torch.allclose(texts, torch.tensor([[2.0, -2.0]]))
     assert random.abs().max() <= math.sqrt(6 / 2) and not torch.allclose(random, texts)
 
 
-LITE = Config(dim=2, lite=True, ranker=Learning())
+PARTS = ("both", "no-init")
+LITE = Config(dim=2, lite=True)
 
 
 def test_lite_freezes_token_vectors_after_module_one():
-    first = started(*one_label(), LITE, Config().surrogate, refined=False)
-    later = started(*one_label(), LITE, LITE.ranker)
+    first = started(*one_label(), LITE, Config().surrogate, "text", frozen=False)
+    later = started(*one_label(), LITE, LITE.ranker, "both", LITE.lite)
     assert first.vectors.requires_grad and not later.vectors.requires_grad
 
 

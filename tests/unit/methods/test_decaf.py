@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import fit
-from longtail.corpus import Corpus, Documents, Label, LabelSet, Splits
+from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Splits
 from longtail.index.clusters import Clusters
 from longtail.kernels.csr import rows_of
 from longtail.methods.decaf import Config, Learning
@@ -23,7 +23,7 @@ from longtail.train.run import open_run
 from tests.planted import N_LABELS, word
 
 # Tokens frozen after module I, where words of one cluster have become alike: the ranker needs longer to part them.
-FROZEN = {"lite": True, "ranker.afresh": False, "ranker.averaged": 0, "ranker.epochs": 12}
+FROZEN = {"lite": True, "ranker.averaged": 0, "ranker.epochs": 12}
 QUICK = {"dim": 32, "subwords": 0, "surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 5}
 
 
@@ -36,7 +36,7 @@ def ranker(planted: Splits) -> Network:
     pool = first_pool(clusters.starts, opened, rng)
     meetings = Meetings(rows_of(truth), truth, rows_of(texts), 2, clusters.starts, opened, pool)
     vectors = rng.standard_normal((N_LABELS, 8)).astype(np.float32)
-    return started(vectors, meetings, Config(dim=8), Learning())
+    return started(vectors, meetings, Config(dim=8), Learning(), "both", frozen=False)
 
 
 def test_a_ranker_stopped_between_epochs_goes_on_with_the_pools_it_had(planted: Splits, tmp_path: Path):
@@ -88,3 +88,9 @@ def test_predicting_needs_no_torch(planted: Splits, tmp_path: Path):
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert answer.split() == ["two", "False"]
+
+
+def test_an_empty_cluster_puts_no_label_into_the_pool():
+    starts, opened = np.array([0, 2, 2, 3, 3]), np.array([[0, 1], [1, 3]])
+    pool = first_pool(starts, opened, np.random.default_rng(0))
+    assert set(pool[0]) == {0, 1, PAD} and set(pool[1]) == {PAD}
