@@ -9,8 +9,13 @@
 
 from __future__ import annotations
 
+import os
 import typing
 from importlib import import_module
+
+# torch's threads otherwise spin while they wait for work, on the cores that our own threads need: training steps took
+# four times as long beside one other busy process.  Read when torch is first imported; set it yourself to keep yours.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if typing.TYPE_CHECKING:
     from longtail.corpus import Corpus, Documents, Label
