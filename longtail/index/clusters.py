@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,10 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels.csr import frozen, rows_of
-from longtail.kernels.halves import LEFT, NEITHER, RIGHT, forget, move, products
+from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
-
-TOLERANCE = 1e-4  # a split is settled when the mean cosine to its half's centre rises less (AttentionXML)
 
 
 @dataclass(frozen=True)
@@ -112,13 +108,12 @@ class Points:
         self.rows = frozen(points, np.float32) if isinstance(points, np.ndarray) else rows_of(points)
         self._dimensions, self._room = points.shape[1], threading.local()
 
-    @contextmanager
-    def sums(self, members: np.ndarray) -> Iterator[np.ndarray]:
-        """Two zero vectors to work with, (dimensions, 2); only dimensions of these members may be touched."""
+    @property
+    def sums(self) -> np.ndarray:
+        """Two zero vectors for this thread to work with, (dimensions, 2), and to leave so."""
         if not hasattr(self._room, "sums"):
             self._room.sums = np.zeros((self._dimensions, 2), np.float32)
-        yield self._room.sums
-        forget(self.rows, members, self._room.sums)
+        return self._room.sums
 
 
 def _halvings(n_points: int, max_size: int) -> int:
@@ -142,30 +137,6 @@ def right_half(points: Points, members: np.ndarray, rng: np.random.Generator) ->
     """Which of the members go to the right when they are split in equal halves; an odd one stays left."""
     if len(members) < 2:
         return np.zeros(len(members), bool)
-    before = np.full(len(members), NEITHER, np.int8)
-    side = before.copy()
+    side = np.full(len(members), NEITHER, np.int8)
     side[rng.choice(len(members), 2, replace=False)] = LEFT, RIGHT
-    with points.sums(members) as sums:
-        previous, similarity = -np.inf, -1.0
-        while similarity - previous > TOLERANCE:
-            move(points.rows, members, before, side, sums)
-            near = products(points.rows, members, sums)
-            cosines = near / _norms(near, side)
-            before, side = side, upper_half(cosines[:, RIGHT] - cosines[:, LEFT]).astype(np.int8)
-            previous, similarity = similarity, cosines[np.arange(len(side)), side].mean()
-    return side == RIGHT
-
-
-def _norms(near: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Lengths of both sums: |s|^2 is the sum of its points' products with s.  A zero sum attracts nothing."""
-    squared = np.array([near[side == group, group].sum() for group in (LEFT, RIGHT)])
-    return np.sqrt(np.where(squared > 0, squared, np.inf))
-
-
-def upper_half(scores: np.ndarray) -> np.ndarray:
-    """True at the floor(n / 2) largest scores; among equal ones the later stand higher."""
-    n_lower = len(scores) - len(scores) // 2
-    bar = np.partition(scores, n_lower)[n_lower]
-    above, level = scores > bar, np.flatnonzero(scores == bar)
-    above[level[len(level) - (len(scores) // 2 - above.sum()) :]] = True
-    return above
+    return halved(points.rows, members, side, points.sums) == RIGHT

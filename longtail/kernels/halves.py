@@ -1,4 +1,8 @@
-"""Points and the sums of two groups of them: the hot loops of balanced 2-means."""
+"""Balanced 2-means: a group of points split in two equal halves.
+
+A tree of labels is made of thousands of splits of a few points each, so the whole split is compiled: interpreted, its
+steps would cost more than their arithmetic, and threads would wait for the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +12,75 @@ from numba import njit
 from longtail.kernels.csr import Rows
 
 LEFT, RIGHT, NEITHER = 0, 1, 2  # the group a point is in
+TOLERANCE = 1e-4  # a split is settled when the mean cosine to its half's centre rises less (AttentionXML)
 
 # Only the order of additions is left to the compiler: NaN and infinity keep their meaning.
 ANY_ORDER = {"reassoc", "contract"}
 
 
-def move(
-    points: Rows | np.ndarray, members: np.ndarray, before: np.ndarray, after: np.ndarray, sums: np.ndarray
-) -> None:
-    """Bring `sums` (dimensions, 2) up to date with members that changed their group."""
+def halved(points: Rows | np.ndarray, members: np.ndarray, side: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """The half of every member, LEFT or RIGHT, by spherical 2-means with equal halves; an odd one stays left.
+
+    `side` tells the two members that start the halves, `sums` (dimensions, 2) is zero and left so.
+    """
     if isinstance(points, tuple):
-        _move(*points, members, before, after, sums)
-    else:
-        _move_dense(points, members, before, after, sums)
+        return _halved(*points, members, side, sums)
+    return _halved_dense(points, members, side, sums)
 
 
-def products(points: Rows | np.ndarray, members: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """The product of every member with the left and with the right sum, (members, 2)."""
-    return _products(*points, members, sums) if isinstance(points, tuple) else _products_dense(points, members, sums)
+@njit(nogil=True, cache=True)
+def _halved(starts, columns, values, members, side, sums):
+    before, previous, similarity = np.full(len(side), NEITHER, np.int8), -np.inf, -1.0
+    while similarity - previous > TOLERANCE:
+        _move(starts, columns, values, members, before, side, sums)
+        before, previous = side, similarity
+        side, similarity = _nearer(_products(starts, columns, values, members, sums), side)
+    _forget(starts, columns, members, sums)
+    return side
 
 
-def forget(points: Rows | np.ndarray, members: np.ndarray, sums: np.ndarray) -> None:
-    """Make `sums` zero again, at a cost that grows with these members and not with the dimensions."""
-    if isinstance(points, tuple):
-        _forget(*points, members, sums)
-    else:
-        sums[:] = 0
+@njit(nogil=True, cache=True)
+def _halved_dense(points, members, side, sums):
+    before, previous, similarity = np.full(len(side), NEITHER, np.int8), -np.inf, -1.0
+    while similarity - previous > TOLERANCE:
+        _move_dense(points, members, before, side, sums)
+        before, previous = side, similarity
+        side, similarity = _nearer(_products_dense(points, members, sums), side)
+    sums[:] = 0
+    return side
+
+
+@njit(nogil=True, cache=True)
+def _nearer(near, side):
+    """Which half each point goes to, given its products with both sums, and the mean cosine to its half then."""
+    left, right = 0.0, 0.0  # |s|² is the sum of its points' products with s
+    for at in range(len(side)):
+        left += near[at, LEFT] * (side[at] == LEFT)
+        right += near[at, RIGHT] * (side[at] == RIGHT)
+    # A zero sum attracts nothing.
+    near[:, LEFT] /= np.sqrt(left) if left > 0 else np.inf
+    near[:, RIGHT] /= np.sqrt(right) if right > 0 else np.inf
+    half, similarity = upper_half(near[:, RIGHT] - near[:, LEFT]), 0.0
+    for at in range(len(side)):
+        similarity += near[at, half[at]]
+    return half, similarity / len(side)
+
+
+@njit(nogil=True, cache=True)
+def upper_half(scores):
+    """RIGHT at the floor(n / 2) largest scores, LEFT elsewhere; among equal ones the later stand higher."""
+    wanted = len(scores) // 2
+    bar = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+    half = np.full(len(scores), LEFT, np.int8)
+    for at in range(len(scores)):
+        if scores[at] > bar:
+            half[at] = RIGHT
+            wanted -= 1
+    for at in range(len(scores) - 1, -1, -1):
+        if wanted > 0 and scores[at] == bar:
+            half[at] = RIGHT
+            wanted -= 1
+    return half
 
 
 @njit(nogil=True, cache=True)
@@ -60,7 +107,8 @@ def _products(starts, columns, values, members, sums):
 
 
 @njit(nogil=True, cache=True)
-def _forget(starts, columns, values, members, sums):
+def _forget(starts, columns, members, sums):
+    """Zero again, at a cost that grows with the members and not with the dimensions."""
     for point in members:
         for j in range(starts[point], starts[point + 1]):
             sums[columns[j], LEFT] = 0
