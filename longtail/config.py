@@ -114,9 +114,7 @@ def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
             return None
         kind = next(inner for inner in typing.get_args(kind) if inner is not type(None))
     if typing.get_origin(kind) is typing.Literal:
-        if value in typing.get_args(kind):
-            return value
-        raise ConfigError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, typing.get_args(kind)))}")
+        return _chosen(value, typing.get_args(kind), name)
     if typing.get_origin(kind) is tuple:  # of one kind: a list in TOML, "0.5,0.75" on the command line
         items = value if isinstance(value, (list, tuple)) else [item for item in str(value).split(",") if item.strip()]
         return tuple(_converted(item, typing.get_args(kind)[0], name) for item in items)
@@ -124,6 +122,14 @@ def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
         return _CONVERT[kind](value)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ConfigError(f"{name} = {value!r}: expected {getattr(kind, '__name__', kind)}") from None
+
+
+def _chosen(value: Any, choices: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401
+    for choice in choices:
+        # From the command line everything is a string; from TOML a true is no 1, though Python says it is equal.
+        if value == (choice if type(value) is type(choice) else str(choice)):
+            return choice
+    raise ConfigError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, choices))}")
 
 
 def _whole(value: Any) -> int:  # noqa: ANN401

@@ -62,7 +62,7 @@ def fit_tree(columns: tuple[np.ndarray, ...], true: np.ndarray, depth: int) -> S
     try:
         from sklearn.tree import DecisionTreeClassifier
     except ImportError:
-        raise MissingExtraError("growing a tree of scores", "sklearn") from None
+        raise MissingExtraError("growing a tree of scores", "train") from None
     grown = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=SMALLEST_LEAF, random_state=0)
     tree = grown.fit(np.stack(columns, axis=1).astype(np.float32), np.asarray(true, bool)).tree_
     leaf, itself = tree.children_left == LEAF, np.arange(tree.node_count)

@@ -23,6 +23,7 @@ class Config:
     lite: bool = setting(False, "freeze the tokens")
     start: str = setting("random", "token vectors")
     kind: Literal["a", "b"] = setting("a", "which one")
+    layers: Literal[1, 2, 5] = setting(1, "how many")
     cap: int | None = setting(None, "at most this many")
     inner: Inner = setting(Inner(0.5), "the optimiser")
 
@@ -35,7 +36,7 @@ def test_defaults_stay_where_nothing_is_said():
     ("name", "given", "becomes"),
     [
         ("beam", "20", 20), ("beam", 20.0, 20), ("lite", "true", True), ("lite", True, True), ("start", "x", "x"),
-        ("kind", "b", "b"), ("cap", "7", 7), ("cap", "none", None),
+        ("kind", "b", "b"), ("layers", "5", 5), ("layers", 2, 2), ("cap", "7", 7), ("cap", "none", None),
     ],
 )  # fmt: skip
 def test_values_become_what_the_field_is(name: str, given: object, becomes: object):
@@ -46,7 +47,7 @@ def test_values_become_what_the_field_is(name: str, given: object, becomes: obje
     ("name", "given"),
     [
         ("beam", "x"), ("beam", 1.5), ("beam", True), ("lite", "maybe"), ("lite", 1), ("start", 3), ("kind", "c"),
-        ("inner", 3), ("cap", "many"),
+        ("layers", "3"), ("layers", True), ("layers", "one"), ("inner", 3), ("cap", "many"),
     ],
 )  # fmt: skip
 def test_impossible_values_are_refused_with_the_field_and_the_value(name: str, given: object):

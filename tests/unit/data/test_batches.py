@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtail.corpus import PAD
-from longtail.data.batches import TokenBatches, generator, longest_first, padded, positives, prefetched, shuffled
+from longtail.data.batches import (
+    BagBatches,
+    TokenBatches,
+    generator,
+    longest_first,
+    padded,
+    positives,
+    prefetched,
+    shuffled,
+)
+from longtail.kernels.csr import rows_of
 
 LENGTHS = st.lists(st.integers(0, 9), max_size=40).map(np.array)
 
@@ -90,6 +100,29 @@ def test_a_token_batch_holds_the_documents_asked_for():
     assert batch.mask.tolist() == [[True] * 4, [True, True, False, False], [False] * 4]
     assert batch.positives.tolist() == [[0, 1], [0, PAD], [1, PAD]]
     assert tokens.lengths.tolist() == [2, 0, 4]
+
+
+BAGS = BagBatches(
+    rows_of(sp.csr_array(np.array([[0, 0.5, 0, 2], [0, 0, 0, 0], [1, 0, 3, 4]], np.float32))),
+    sp.csr_array(np.array([[1, 0], [0, 1], [1, 1]])),
+)
+
+
+def test_a_bag_batch_holds_the_tokens_of_the_documents_asked_for():
+    batch = BAGS.batch(np.array([2, 1, 0]), generator(0))
+    assert batch.starts.tolist() == [0, 3, 3, 5]
+    assert batch.tokens.tolist() == [0, 2, 3, 1, 3]
+    assert batch.weights.tolist() == [1, 3, 4, 0.5, 2]
+    assert batch.positives.tolist() == [[0, 1], [1, PAD], [0, PAD]]
+
+
+def test_bags_are_all_as_long_as_each_other_so_that_chance_alone_makes_batches():
+    assert BAGS.lengths.tolist() == [1, 1, 1]
+
+
+def test_a_bag_batch_is_of_its_own_and_not_a_view_of_the_corpus():
+    BAGS.batch(np.array([0]), generator(0)).weights.zero_()
+    assert BAGS.bags[2].tolist() == [0.5, 2, 1, 3, 4]
 
 
 def test_prefetching_keeps_the_order():
