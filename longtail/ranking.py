@@ -92,7 +92,52 @@ class Ranking:
         """The first k columns."""
         return Ranking(self.labels[:, :k], self.scores[:, :k])
 
+    def after(self, k: int) -> Ranking:
+        """The columns behind the first k."""
+        return Ranking(self.labels[:, k:], self.scores[:, k:])
+
     def above(self, threshold: float) -> Ranking:
         """Labels that score less become PAD."""
         keep = self.scores >= threshold
         return Ranking(np.where(keep, self.labels, PAD), np.where(keep, self.scores, 0))
+
+    def among(self, pairs: sp.csr_array) -> np.ndarray:
+        """(documents, k) bool: which of these labels their documents have in `pairs`, (documents, labels).
+
+        >>> Ranking(np.array([[2, 0, PAD]], np.int32), np.zeros((1, 3), np.float32)).among(sp.csr_array([[1, 0, 0]]))
+        array([[False,  True, False]])
+        """
+        ranked, found = self.labels != PAD, np.zeros(self.labels.shape, bool)
+        found[ranked] = pairs[np.nonzero(ranked)[0], self.labels[ranked]] != 0
+        return found
+
+    def without(self, pairs: sp.csr_array) -> Ranking:
+        """Labels that their documents have in `pairs` leave; later ones move up."""
+        gone = self.among(pairs)
+        order = np.argsort(gone, axis=1, kind="stable")
+        labels, scores = np.where(gone, PAD, self.labels), np.where(gone, np.float32(0), self.scores)
+        return Ranking(np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+    def rescored(self, scores: np.ndarray) -> Ranking:
+        """The same labels in the same order with other scores, which must not rise along a row.
+
+        Where they are equal or 0 the order would not show in them, so the labels in front are lifted by the smallest
+        step that a float can make.
+        """
+        lifted = np.where(self.labels == PAD, 0, scores).astype(np.float32)
+        for place in range(self.k - 2, -1, -1):
+            above = np.nextafter(lifted[:, place + 1], np.float32(np.inf))
+            behind = self.labels[:, place + 1] != PAD
+            lifted[:, place] = np.where(behind, np.maximum(lifted[:, place], above), lifted[:, place])
+        return Ranking(self.labels, np.minimum(lifted, 1))
+
+    def followed_by(self, rest: Ranking) -> Ranking:
+        """These labels, then those of `rest` in their order, with scores that are scaled to lie below."""
+        ranked = self.labels != PAD
+        lowest = np.where(ranked, self.scores, np.float32(1)).min(axis=1, keepdims=True, initial=1)
+        highest = np.maximum(rest.scores[:, :1], np.finfo(np.float32).tiny)
+        scores = np.hstack([self.scores, JUST_BELOW * lowest * (rest.scores / highest)])
+        return Ranking(np.hstack([self.labels, rest.labels]), scores).rescored(scores)
+
+
+JUST_BELOW = np.float32(0.999)

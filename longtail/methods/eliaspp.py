@@ -75,15 +75,17 @@ class EliasPlusPlus:
     candidates: int
 
     def rank(self, documents: Documents, k: int) -> Ranking:
-        """The k best of the labels that ELIAS proposes for each document."""
+        """The k best labels of each document; behind the re-ranked candidates they stand as ELIAS ranks them."""
         batches = self.elias.encoder.batches(documents)
         parts = ((rows, self._rank(documents[rows], vectors, k)) for rows, vectors in batches)
         return Ranking.gathered(parts, len(documents), k)
 
     def _rank(self, documents: Documents, vectors: np.ndarray, k: int) -> Ranking:
-        proposed = self.elias.rank_vectors(vectors, self.candidates)
+        known = self.elias.rank_vectors(vectors, max(k, self.candidates))
+        proposed = known.top(self.candidates)
         features = beside_dense(vectors, self.words.rows(documents))
-        return Ranking.of_candidates(proposed.labels, self.scores(features, proposed), k)
+        best = Ranking.of_candidates(proposed.labels, self.scores(features, proposed), min(k, self.candidates))
+        return best if k <= self.candidates else best.followed_by(known.after(self.candidates))
 
     def scores(self, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
         """Of each proposed label, (documents, candidates)."""
@@ -172,10 +174,8 @@ def grow_tree(model: EliasPlusPlus, valid: Corpus, depth: int) -> ScoreTree:
     proposed = proposals(model.elias, valid.documents, model.candidates)
     ranker = hinge_beliefs(model.ranker, features, proposed)
     inside = proposed.labels != PAD
-    rows = np.nonzero(inside)[0]
-    true = np.asarray(valid.labels[rows, proposed.labels[inside]]).ravel() > 0
     columns = ranker[inside], proposed.scores[inside], model.counts[proposed.labels[inside]]
-    return fit_tree(columns, true, depth)
+    return fit_tree(columns, proposed.among(valid.labels)[inside], depth)
 
 
 # -- what it takes -----------------------------------------------------------------------------------------------------

@@ -89,3 +89,12 @@ def test_with_folds_labels_are_proposed_by_models_that_never_saw_the_document(pl
 def test_impossible_settings_are_refused(name: str, planted: Splits):
     with pytest.raises(ConfigError, match=name):
         fit("elias++", planted.train, **{name: 0})
+
+
+def test_more_labels_than_candidates_follow_in_the_order_of_elias(fitted: Predictor, planted: Splits):
+    documents, candidates = planted.test.documents, QUICK["candidates"]
+    many, few = fitted.rank(documents, 40), fitted.rank(documents, candidates)
+    assert np.array_equal(many.labels[:, :candidates], few.labels)
+    assert np.array_equal(many.labels[:, candidates:], fitted.model.elias.rank(documents, 40).labels[:, candidates:])
+    behind = (many.labels != PAD)[:, 1:]
+    assert behind.sum() > len(documents) * candidates and (np.diff(many.scores)[behind] < 0).all()

@@ -96,3 +96,49 @@ def test_rankings_of_batches_in_any_order_are_put_in_their_places():
     parts = [Ranking(np.array([[label]], np.int32), np.array([[0.5]], np.float32)) for label in (7, 8)]
     gathered = Ranking.gathered(zip((np.array([2]), np.array([0])), parts), documents=3, k=1)
     assert gathered.labels.tolist() == [[8], [PAD], [7]]
+
+
+# -- other scores, other companions -------------------------------------------------------------------------------
+
+
+def ranked(labels: list[list[int]], scores: list[list[float]]) -> Ranking:
+    return Ranking(np.array(labels, np.int32), np.array(scores, np.float32))
+
+
+SOME = ranked([[4, 1, 3], [2, 0, PAD]], [[0.9, 0.5, 0.1], [0.8, 0.7, 0]])
+
+
+def test_which_labels_are_among_pairs():
+    pairs = sp.csr_array(np.array([[0, 1, 0, 0, 1], [1, 0, 0, 0, 1]]))
+    assert SOME.among(pairs).tolist() == [[True, True, False], [False, True, False]]
+
+
+def test_a_stored_zero_is_no_pair_and_pad_is_in_none():
+    pairs = sp.csr_array((np.array([0.0, 1.0]), np.array([4, 4]), np.array([0, 1, 2])), shape=(2, 5))
+    assert not SOME.among(pairs).any()
+
+
+def test_labels_that_leave_let_later_ones_move_up():
+    left = SOME.without(sp.csr_array(np.array([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0]])))
+    assert left.labels.tolist() == [[4, 3, PAD], [0, PAD, PAD]]
+    np.testing.assert_allclose(left.scores, [[0.9, 0.1, 0], [0.7, 0, 0]])
+
+
+def test_new_scores_keep_the_order_even_where_they_are_equal():
+    again = SOME.rescored(np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]))
+    assert again.labels.tolist() == SOME.labels.tolist()
+    assert (np.diff(again.scores[0]) < 0).all() and again.scores[1, 0] > again.scores[1, 1] == again.scores[1, 2] == 0
+    np.testing.assert_allclose(again.scores, [[0.5, 0.5, 0], [0, 0, 0]], atol=1e-7)
+    assert again.scores.max() <= 1 and again.scores.dtype == np.float32
+
+
+def test_a_ranking_followed_by_another_keeps_both_orders_and_lies_above():
+    both = SOME.followed_by(ranked([[7, 6], [PAD, PAD]], [[0.6, 0.3], [0, 0]]))
+    assert both.labels.tolist() == [[4, 1, 3, 7, 6], [2, 0, PAD, PAD, PAD]]
+    np.testing.assert_allclose(both.scores[0], [0.9, 0.5, 0.1, 0.0999, 0.04995], rtol=1e-5)
+    np.testing.assert_allclose(both.scores[1], [0.8, 0.7, 0, 0, 0], rtol=1e-6)
+
+
+def test_a_ranking_that_ends_in_zero_still_lies_above_what_follows():
+    both = ranked([[5]], [[0.0]]).followed_by(ranked([[9, 2]], [[0.5, 0.4]]))
+    assert both.labels.tolist() == [[5, 9, 2]] and (np.diff(both.scores[0]) < 0).all() and both.scores.min() >= 0
