@@ -14,6 +14,8 @@ from longtail.errors import ConfigError, LongtailError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longtail.predictor import Predictor
+
 
 app = typer.Typer(
     help="The few right labels out of thousands to millions.", no_args_is_help=True, pretty_exceptions_enable=False,
@@ -100,6 +102,9 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Draws everything that is random.")] = None,
     device: Annotated[str, typer.Option(help="Where neural methods train: cpu, cuda, cuda:1.")] = "cpu",
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
+    hold_out: Annotated[
+        bool, typer.Option("--hold-out", help="Leave the val split out, for `calibrate` and `ensemble` to choose by.")
+    ] = False,
 ) -> None:
     """Train a method on a corpus; the model is RUN/model."""
     from longtail.config import parse_assignment, read_toml
@@ -111,7 +116,9 @@ def train(
     settings: dict[str, Any] = read_toml(config) if config else {}
     settings |= dict(map(parse_assignment, set_ or []))
     settings |= {} if seed is None else {"seed": seed}
-    fit(method, load(corpus).train, run=run, say=_say, device=device, tensorboard=tensorboard, **settings)
+    splits = load(corpus)
+    documents = splits.without_valid if hold_out else splits.train
+    fit(method, documents, run=run, say=_say, device=device, tensorboard=tensorboard, **settings)
     _say(f"done: {run / 'model'}")
 
 
@@ -131,14 +138,19 @@ def evaluate(
     from longtail.data.load import load
     from longtail.evaluation import evaluate as scored
     from longtail.predictor import open_model
+    from longtail.validation import chosen_by
 
     opened = open_model(model)
-    result = scored(opened, load(corpus).split(split), ks=_cut_offs(k), a=a, b=b)
+    documents = load(corpus).split(split)
+    result = scored(opened, documents, ks=_cut_offs(k), a=a, b=b)
+    if chosen := chosen_by(opened, documents):
+        _say(f"careful: the model's {' and '.join(chosen)} were chosen by these very documents; the numbers flatter it")
     _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
     if as_json:
         _write_json(as_json, result.to_json())
     if plots:
         report.plots(result, plots)
+        report.edge_plots(opened, plots)
 
 
 @app.command()
@@ -147,16 +159,23 @@ def predict(
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Texts, one a line, or JSONL; - is standard input.")
     ] = "-",
-    k: Annotated[int, typer.Option(min=1, help="How many labels at most.")] = 5,
-    threshold: Annotated[float, typer.Option(help="Leave out labels that score less.")] = 0.0,
+    k: Annotated[
+        int | None, typer.Option(min=1, help="How many labels at most: 5, or as many as `auto` was chosen for.")
+    ] = None,
+    threshold: Annotated[
+        str, typer.Option(help="Leave out labels that score less; auto: what `calibrate` chose for the model.")
+    ] = "0",
 ) -> None:
     """Suggest labels: one JSON line per text, in order, as they come."""
     from longtail.data.queries import read_queries
     from longtail.predictor import open_model
 
     opened = open_model(model)
+    lowest = _threshold(threshold)
+    if isinstance(lowest, str):
+        _say(str(opened.threshold(lowest)))
     for texts in read_queries(file):
-        for labels in opened.predict(texts, k, threshold):
+        for labels in opened.predict(texts, k, lowest):
             sys.stdout.write(json.dumps({"labels": [label._asdict() for label in labels]}, ensure_ascii=False) + "\n")
         sys.stdout.flush()
 
@@ -165,14 +184,71 @@ def predict(
 def ensemble(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model directories with the same labels.")],
     out: Annotated[Path, typer.Option(help="Where the new model goes.")],
-    weights: Annotated[str | None, typer.Option(help="One number per model, separated by commas.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="One number per model, separated by commas; or: learned, by --corpus.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Learned weights: a file, a directory, or 'demo'.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Learned weights: the split whose documents choose them.")] = "val",
+    metric: Annotated[str, typer.Option(help="Learned weights: what they make as good as can be.")] = "nDCG@5",
 ) -> None:
     """Make one model of several: it ranks by the mean of their scores."""
     from longtail.predictor import combine, open_model
 
-    shares = None if weights is None else _numbers("--weights", weights, float)
-    combine([open_model(path) for path in models], shares).save(out)
+    if (weights == "learned") != (corpus is not None):
+        raise ConfigError("--weights learned and --corpus CORPUS go together: the corpus has the documents to learn by")
+    members = [open_model(path) for path in models]
+    if corpus is None:
+        combine(members, None if weights is None else _numbers("--weights", weights, float)).save(out)
+    else:
+        _weighed(members, corpus, split, metric).save(out)
     _say(f"wrote {out}")
+
+
+def _weighed(members: list[Predictor], corpus: str, split: str, metric: str) -> Predictor:
+    from longtail.data.load import load
+    from longtail.metrics import cut_off
+    from longtail.validation import validation_split, weigh
+
+    cut_off(metric)  # a misspelt metric should not wait for the corpus
+    documents = validation_split(load(corpus), split, members)
+    together, value = weigh(members, documents, metric)
+    shares = ", ".join(f"{share:.3g}" for share in together.model.weights)  # type: ignore[attr-defined]
+    print(f"weights {shares}: {metric} {value:.2f} on {len(documents):,} documents of {documents.name} ({split})")
+    return together
+
+
+@app.command()
+def calibrate(
+    model: ModelArgument,
+    corpus: CorpusArgument,
+    split: Annotated[str, typer.Option(help="The split whose documents tell what scores are worth.")] = "val",
+    threshold: Annotated[
+        str | None, typer.Option(help="Also choose one, for f1, precision=0.9 or recall=0.8 over all pairs.")
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="Threshold: how many labels a document gets at most.")] = 100,
+    out: Annotated[Path | None, typer.Option(help="Write the model here, and leave MODEL as it is.")] = None,
+) -> None:
+    """Turn a model's scores into probabilities, learned from documents that it never saw."""
+    from longtail.calibration import Target
+    from longtail.data.load import load
+    from longtail.predictor import open_model
+    from longtail.report import calibration_table
+    from longtail.validation import calibrate as calibrated
+    from longtail.validation import validation_split
+
+    if threshold is not None:
+        Target.of(threshold)  # a misspelt target should not wait for the corpus
+    opened = open_model(model)
+    documents = validation_split(load(corpus), split, [opened])
+    result = calibrated(opened, documents, threshold=threshold, k=k)
+    title = f"{opened.about.method} on {documents.name} ({split}), {len(documents):,} documents"
+    _screen().print(calibration_table(result.before, result.after, title))
+    if threshold is not None:
+        print(result.model.threshold())
+    result.model.save(out or model)
+    _say(f"wrote {out or model}")
 
 
 @app.command()
@@ -190,6 +266,14 @@ def _cut_offs(text: str) -> tuple[int, ...]:
     if not numbers or numbers[0] < 1:
         raise ConfigError(f"--k {text}: cut-offs start at 1")
     return numbers
+
+
+def _threshold(text: str) -> float | str:
+    """A number, or a name that the model must know."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _numbers(option: str, text: str, kind: type) -> list[Any]:

@@ -258,6 +258,11 @@ class Splits:
         """The official validation split, or the documents a method holds out of train by default."""
         return self.train.hold_out(VALID_DOCUMENTS, seed=0)[1]
 
+    @property
+    def without_valid(self) -> Corpus:
+        """Train without the documents of `valid`, for a training after which something is chosen by them."""
+        return self.train.hold_out(VALID_DOCUMENTS, seed=0)[0]
+
     def split(self, name: str) -> Corpus:
         """By the names people use on the command line: trn/train, val/valid, tst/test."""
         chosen = {"trn": "train", "val": "valid", "tst": "test"}.get(name, name)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.calibration import reached, reliability
 from longtail.corpus import Corpus, Label
 from longtail.errors import CorpusError
 from longtail.metrics import Evaluation, Frequencies, evaluate_ranking
 from longtail.predictor import Predictor, label_digest
+from longtail.ranking import Ranking
 
 DEPTH = 100  # labels ranked per document, so that R@100 can be told
 
@@ -28,19 +30,38 @@ def evaluate(
     """
     if len(corpus) == 0:
         raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
-    truth, filtered = _in_model_order(model, corpus)
+    truth, filtered = in_model_order(model, corpus)
     unknown = truth.shape[1] - len(model.labels)
     seen = Frequencies(np.pad(model.counts, (0, unknown)), model.about.corpus["documents"])
     # Filtered labels leave the ranking, so that many more must be asked for.
     spare = 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
     ranking = model.rank(corpus.documents, max(DEPTH, *ks) + spare)
     scored = evaluate_ranking(ranking, truth, train=seen, a=a, b=b, ks=ks, filtered=filtered)
+    kept, true = without_filtered(ranking, truth, filtered)
+    own = model.calibration.threshold if model.calibration else None
     about: dict[str, Any] = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
     about |= {"documents": len(corpus), "labels": corpus.n_labels, "propensity": {"a": a, "b": b}}
-    return dataclasses.replace(scored, corpus=about, model=dataclasses.asdict(model.about))
+    return dataclasses.replace(
+        scored,
+        reliability=reliability(kept, true, max(ks)),
+        threshold=None if own is None else reached(kept, true, own),
+        corpus=about,
+        model=dataclasses.asdict(model.about),
+    )
 
 
-def _in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
+def without_filtered(
+    ranking: Ranking, truth: sp.csr_array, filtered: sp.csr_array | None
+) -> tuple[Ranking, sp.csr_array]:
+    """Ranking and truth without the pairs that evaluation leaves out."""
+    if filtered is None:
+        return ranking, truth
+    kept = sp.csr_array(truth - truth.multiply(filtered != 0))
+    kept.eliminate_zeros()
+    return ranking.without(filtered), kept
+
+
+def in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
     """The corpus's truth and filtered pairs, columns numbered as the model numbers its labels."""
     if label_digest(model.labels) == label_digest(corpus.label_set):
         return corpus.labels, corpus.filtered

@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.calibration import Reliability, Threshold
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, CorpusError, RankingError
 from longtail.kernels.hits import FILTERED, NOWHERE, SOUND, find_places
@@ -95,6 +96,14 @@ METRICS = {
 }
 
 
+def cut_off(metric: str) -> int:
+    """The k of a metric's name."""
+    name, _, k = metric.partition("@")
+    if name not in METRICS or not k.isdecimal() or int(k) < 1:
+        raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
+    return int(k)
+
+
 # -- what training knew of the labels -------------------------------------------------------------------------------
 
 
@@ -162,13 +171,20 @@ class Evaluation:
     metrics: dict[str, float]  # "P@1" …
     by_decile: list[Decile]  # empty when the training frequencies are unknown
     recall_curve: np.ndarray  # (k,) R@1, R@2, …
+    reliability: Reliability | None = None  # what scores say against what is true
+    threshold: Threshold | None = None  # what the model's own threshold is worth here, if it has one
     corpus: dict[str, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What `longtail evaluate --json` writes."""
         deciles = [_rounded(asdict(decile)) for decile in self.by_decile]
-        return {"metrics": _rounded(self.metrics), "by_decile": deciles, "corpus": self.corpus, "model": self.model}
+        told: dict[str, Any] = {"metrics": _rounded(self.metrics), "by_decile": deciles}
+        if self.reliability is not None:
+            told["reliability"] = asdict(self.reliability)
+        if self.threshold is not None:
+            told["threshold"] = asdict(self.threshold)
+        return told | {"corpus": self.corpus, "model": self.model}
 
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A saved model is a directory anyone can open
     model/
     ├── model.json           method, config, versions, corpus, validation metrics, the model's plain fields
     ├── weights.safetensors  every array, mapped when the model is opened
+    ├── calibration.safetensors  the curve from scores to probabilities, where one was learned
     ├── *.json               vocabularies
     ├── labels.jsonl         {"id", "name", "text"} of label i on line i
     ├── members/N/           an ensemble's members, each a model directory
@@ -28,6 +29,7 @@ import numpy as np
 
 from longtail import config as settings_of
 from longtail import store
+from longtail.calibration import Calibration, Threshold
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
@@ -37,6 +39,8 @@ from longtail.train.run import open_run, silent, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
+AUTO = "auto"  # the threshold that was chosen for the model
+LABELS = 5  # suggested for a text, where nobody says how many
 
 
 class Suggestion(NamedTuple):
@@ -64,6 +68,7 @@ class About:
     corpus: dict[str, Any]  # name, fingerprint, documents, labels
     validation: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
+    chosen: dict[str, Any] = field(default_factory=dict)  # "weights", "calibration": by which validation documents
 
 
 @dataclass(frozen=True)
@@ -74,18 +79,39 @@ class Predictor:
     labels: Sequence[Label]
     counts: np.ndarray  # (labels,) training documents of each label: propensities and deciles come from it
     about: About
+    calibration: Calibration | None = None
 
     def rank(self, documents: Documents, k: int = 5) -> Ranking:
         """The k best labels of each document, as arrays."""
         if k < 1:
             raise ConfigError(f"k = {k}: ask for at least one label")
-        return self.model.rank(documents, k)
+        ranking = self.model.rank(documents, k)
+        return ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
 
-    def predict(self, texts: Iterable[str], k: int = 5, threshold: float = 0.0) -> list[list[Suggestion]]:
-        """The k best labels of each text that score at least `threshold`, best first."""
+    def predict(
+        self, texts: Iterable[str], k: int | None = None, threshold: float | str = 0.0
+    ) -> list[list[Suggestion]]:
+        """The k best labels of each text that score at least `threshold`, best first.
+
+        The threshold "auto" is the one that `calibrate` chose; then k is how many labels it was chosen for, else 5.
+        """
         if isinstance(texts, str):
             raise CorpusError("predict takes a list of texts; put your one text in a list: predict([text])")
-        return self.suggestions(self.rank(Documents.of(texts), k), threshold)
+        if isinstance(threshold, str):
+            chosen = self.threshold(threshold)
+            k, threshold = chosen.k if k is None else k, chosen.value
+        return self.suggestions(self.rank(Documents.of(texts), LABELS if k is None else k), threshold)
+
+    def threshold(self, name: str = AUTO) -> Threshold:
+        """The threshold that was chosen for this model."""
+        if name != AUTO:
+            raise ConfigError(f"threshold {name!r}: write a number, or {AUTO} for what `longtail calibrate` chose")
+        if self.calibration is None or self.calibration.threshold is None:
+            raise ConfigError(
+                "this model has no threshold of its own; choose one on validation documents: "
+                "longtail calibrate MODEL CORPUS --threshold f1"
+            )
+        return self.calibration.threshold
 
     def suggestions(self, ranking: Ranking, threshold: float = 0.0) -> list[list[Suggestion]]:
         """A Ranking with names instead of indices."""
@@ -115,6 +141,8 @@ class Predictor:
         write_labels(directory / "labels.jsonl", self.labels)
         about = dataclasses.asdict(self.about)
         identity = {"format": FORMAT, "label_ids": label_digest(self.labels)}
+        if self.calibration is not None:
+            about["calibration"] = store.write_parts(directory, self.calibration, CALIBRATION)
         store.write_json(directory / "model.json", identity | about | {"state": plain})
 
 
@@ -240,9 +268,16 @@ def _read(directory: Path) -> Predictor:
             "open it with the version of longtail named in its model.json"
         )
     model = _read_ensemble(directory, about) if about["method"] == ENSEMBLE else _read_method(directory, about)
-    known = {item.name: about[item.name] for item in dataclasses.fields(About)}
+    # Models older than a field of About do not have it.
+    known = {item.name: about[item.name] for item in dataclasses.fields(About) if item.name in about}
     counts = np.load(directory / "label_counts.npy", allow_pickle=False)
-    return Predictor(model, LabelFile(directory / "labels.jsonl"), counts, About(**known))
+    calibration = None
+    if "calibration" in about:
+        calibration = store.read_parts(directory, Calibration, about["calibration"], CALIBRATION)
+    return Predictor(model, LabelFile(directory / "labels.jsonl"), counts, About(**known), calibration)
+
+
+CALIBRATION = "calibration.safetensors"
 
 
 def _read_method(directory: Path, about: dict[str, Any]) -> Ranks:

@@ -108,7 +108,8 @@ class Ranking:
         array([[False,  True, False]])
         """
         ranked, found = self.labels != PAD, np.zeros(self.labels.shape, bool)
-        found[ranked] = pairs[np.nonzero(ranked)[0], self.labels[ranked]] != 0
+        if ranked.any():  # asked about no entry, scipy answers with a matrix
+            found[ranked] = pairs[np.nonzero(ranked)[0], self.labels[ranked]] != 0
         return found
 
     def without(self, pairs: sp.csr_array) -> Ranking:

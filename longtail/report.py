@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from longtail.calibration import Bin, Reliability
     from longtail.data.describe import Description, SplitDescription
+    from longtail.index.graph import GraphIndex
     from longtail.metrics import Decile, Evaluation
+    from longtail.predictor import Predictor
 
 
 # -- tables -------------------------------------------------------------------------------------------------------
@@ -30,9 +33,13 @@ if TYPE_CHECKING:
 
 def table(evaluation: Evaluation, title: str) -> Group:
     """Every metric at every k, and below it how labels of different frequency fare; in percent."""
-    parts = [metrics_table(evaluation.metrics, title)]
+    parts: list[RenderableType] = [metrics_table(evaluation.metrics, title)]
     if evaluation.by_decile:
         parts.append(decile_table(evaluation.by_decile))
+    if evaluation.reliability is not None:
+        parts.append(reliability_table(evaluation.reliability))
+    if evaluation.threshold is not None:
+        parts.append(Text(str(evaluation.threshold)))
     return Group(*parts)
 
 
@@ -59,6 +66,26 @@ def decile_table(deciles: Sequence[Decile]) -> Table:
         shares = [_number(at.contribution[name]) for name in parts]
         shown.add_row(*about, *shares, *(_number(at.within[name] if at.pairs else None) for name in own))
     return shown
+
+
+def reliability_table(judged: Reliability) -> Table:
+    """One line a bin: what scores say, and what is true."""
+    title = f"Scores as probabilities: ECE@{judged.k} {judged.ece:.2f} %"
+    shown = _empty_table(title, ["scores", "pairs", "mean score, %", "true, %"])
+    for one in judged.bins:
+        shown.add_row(_range(one), f"{one.pairs:,}", _number(100 * one.score), _number(100 * one.true))
+    return shown
+
+
+def calibration_table(before: Reliability, after: Reliability, title: str) -> Group:
+    """What `longtail calibrate` prints: how far scores were from probabilities, and how far calibrated ones are."""
+    change = f"ECE@{before.k}: {before.ece:.2f} % before, {after.ece:.2f} % after"
+    judged = "by a curve that did not see the documents"
+    return Group(Text(title, style="bold"), reliability_table(after), Text(f"{change}, {judged}"))
+
+
+def _range(one: Bin) -> str:
+    return f"{one.lowest:.4f}–{one.highest:.4f}"
 
 
 def description_tables(found: Description) -> list[RenderableType]:
@@ -154,12 +181,24 @@ BLUE, INK, FAINT = "#08306b", "#333333", "#dddddd"
 
 
 def plots(evaluation: Evaluation, directory: Path) -> list[Path]:
-    """Draw precision and recall by label frequency, and recall by depth; the PNG files written."""
+    """Draw precision and recall by label frequency, recall by depth, and reliability; the PNG files written."""
     drawn = {"recall-curve.png": _recall_curve(evaluation)}
+    if evaluation.reliability is not None:
+        drawn["reliability.png"] = _reliability_diagram(evaluation, evaluation.reliability)
     if evaluation.by_decile:
         drawn["precision-by-decile.png"] = _precision_by_decile(evaluation)
         drawn["recall-by-decile.png"] = _recall_by_decile(evaluation)
+        drawn["recall-parts-by-decile.png"] = _recall_parts_by_decile(evaluation)
     return [_save(figure, directory / name) for name, figure in drawn.items()]
+
+
+def edge_plots(model: Predictor, directory: Path) -> list[Path]:
+    """Draw how the weights of learned edges are distributed, for models that have a graph; the PNG files written."""
+    from longtail.index.graph import graphs_of
+
+    found = list(graphs_of(model))
+    names = ["edge-weights.png"] if len(found) == 1 else [f"edge-weights-{at}.png" for at in range(len(found))]
+    return [_save(_edge_weights(graph, model.about.method), directory / name) for name, graph in zip(names, found)]
 
 
 def frequency_plot(frequencies: np.ndarray, path: Path) -> Path:
@@ -216,6 +255,40 @@ def _recall_by_decile(evaluation: Evaluation) -> Figure:
     found = [at.within if at.pairs else {} for at in evaluation.by_decile]
     _bars(axes, {name: [within.get(name, np.nan) for within in found] for name in names})
     axes.set(ylabel="recall within the decile (%)", ylim=(0, 100))
+    return figure
+
+
+def _recall_parts_by_decile(evaluation: Evaluation) -> Figure:
+    figure, axes = _figure("What labels of each frequency add to recall", _whose(evaluation))
+    name = f"R@{_ks(evaluation.metrics, 'R')[-1]}"
+    total = f"{name} = {evaluation.metrics[name]:.1f}"
+    _bars(axes, {total: [at.contribution[name] for at in evaluation.by_decile]})
+    axes.set(ylabel=f"contribution to {name} (%)")
+    return figure
+
+
+def _reliability_diagram(evaluation: Evaluation, judged: Reliability) -> Figure:
+    figure, axes = _figure("What scores say and what is true", _whose(evaluation))
+    said, true = (100 * np.array([getattr(one, side) for one in judged.bins]) for side in ("score", "true"))
+    axes.plot([0, 100], [0, 100], color="#999999", linewidth=1, linestyle="--")
+    axes.plot(said, true, "o-", color=BLUE, linewidth=2, markersize=5, clip_on=False)
+    told = f"first {judged.k} labels of each document, {judged.pairs:,} pairs\nECE {judged.ece:.2f} %"
+    axes.annotate(told, (0.03, 0.95), xycoords="axes fraction", va="top", fontsize=9)
+    axes.set(xlabel="mean score in the bin (%)", ylabel="true labels in the bin (%)", xlim=(0, 100), ylim=(0, 100))
+    axes.grid(color=FAINT, linewidth=0.8)
+    return figure
+
+
+def _edge_weights(index: GraphIndex, method: str) -> Figure:
+    shares = index.graph.mean_shares()
+    figure, axes = _figure("How a cluster divides its weight among its labels", f"{method}, mean of all clusters")
+    axes.loglog(np.arange(1, len(shares) + 1), np.maximum(shares, 1e-12), color=BLUE, linewidth=2)
+    if np.isfinite(index.beta):  # in a partition every edge is sure
+        axes.axhline(1 / index.beta, color="#999999", linewidth=1, linestyle="--")
+        told = "1/β: above it an edge is sure"
+        axes.annotate(told, (1, 1 / index.beta), (0, 4), textcoords="offset points", fontsize=9)
+    axes.set(xlabel="edge of a cluster, heaviest first", ylabel="normalised weight")
+    axes.grid(color=FAINT, linewidth=0.8)
     return figure
 
 

@@ -19,12 +19,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.corpus import PAD, Corpus, Documents, LabelSet
+from longtail import calibration
+from longtail.corpus import PAD, VALID_DOCUMENTS, Corpus, Documents, LabelSet
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, RunError
 from longtail.metrics import evaluate_ranking
-from longtail.predictor import Predictor
+from longtail.predictor import AUTO, Predictor
 from longtail.predictor import fit as train
 from longtail.ranking import Ranking
+from longtail.validation import calibrate
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -37,6 +39,7 @@ except ImportError:
 ArrayLike: TypeAlias = Any  # scikit-learn's word: texts, arrays, sparse matrices, data frames, lists of lists
 
 MOST_CELLS = 100_000_000  # of predict_proba's dense answer: with the ranking it is made from, about 2 GB
+AUTO_TARGETS = {AUTO: "f1"}
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator):
@@ -44,9 +47,13 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
 
     `k` and `threshold` say which labels `predict` returns: at most the `k` best of a document, and of those the
     ones that score at least `threshold`.  Its default is near the best F1 of `linear` on corpora we measured;
-    where labels are thousands a half is too strict.  `run` is a directory in which a killed training goes on where it
-    stopped; leave it out when cross-validating, where every fold is a training of its own.  `settings` are the
-    method's own (`longtail methods METHOD` explains them), set, cloned and searched like any other parameter.
+    where labels are thousands a half is too strict.  Better, let it be chosen: "auto" or "f1" for the best F1,
+    "precision=0.9" or "recall=0.8" for the most at that precision or recall.  Then a tenth of the documents is held out
+    of training, by which scores become probabilities and the threshold (`threshold_`) is chosen.
+
+    `run` is a directory in which a killed training goes on where it stopped; leave it out when cross-validating, where
+    every fold is a training of its own.  `settings` are the method's own (`longtail methods METHOD` explains them),
+    set, cloned and searched like any other parameter.
 
     X is texts, or a numeric matrix of features, dense or sparse.  After `fit` there are `classes_`, `predictor_`
     (the `longtail.Predictor`, to save or to ask for label names) and, for features, `n_features_in_`.
@@ -66,7 +73,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         method: str = "linear",
         *,
         k: int = 5,
-        threshold: float = 0.1,
+        threshold: float | str = 0.1,
         run: str | Path | None = None,
         seed: int = 0,
         **settings: Any,  # noqa: ANN401 - the method's own Config checks them, in fit
@@ -100,14 +107,32 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, y)
         label_set = LabelSet.of(str(label) for label in target.classes)
         corpus = Corpus(documents, target.matrix(y), label_set, name="X").fingerprinted()
-        self.predictor_: Predictor = train(self.method, corpus, self.run, seed=self.seed, **self._settings)
+        if isinstance(self.threshold, str) and not isinstance(target, Classes):
+            self.predictor_, self.threshold_ = self._chosen(corpus, self.threshold)
+        else:  # one class a document is its best, whatever the threshold
+            self.predictor_ = self._trained(corpus)
+            self.threshold_ = 0.0 if isinstance(self.threshold, str) else float(self.threshold)
         self.classes_, self._target = target.classes, target
         return self
+
+    def _trained(self, corpus: Corpus) -> Predictor:
+        return train(self.method, corpus, self.run, seed=self.seed, **self._settings)
+
+    def _chosen(self, corpus: Corpus, target: str) -> tuple[Predictor, float]:
+        """A model of most documents, and the threshold that serves the target best on the others."""
+        learning, held = corpus.hold_out(VALID_DOCUMENTS, self.seed)
+        if held.labels.nnz == 0:
+            raise CorpusError(
+                f"threshold = {target!r}: a tenth of the documents is held out to choose it by, and among "
+                f"{len(corpus)} there are too few with labels; give a number, or more documents"
+            )
+        calibrated = calibrate(self._trained(learning), held, threshold=AUTO_TARGETS.get(target, target), k=self.k)
+        return calibrated.model, calibrated.model.threshold().value
 
     def predict(self, X: ArrayLike) -> ArrayLike:
         """The labels of each document, in the form `y` had."""
         ranking = self._rank(self._asked(X), self.k)
-        return self._target.answer(ranking, self.threshold)
+        return self._target.answer(ranking, self._lowest)
 
     def predict_topk(self, X: ArrayLike, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k best labels of each document and their scores, (documents, k) each, best first.
@@ -147,6 +172,11 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         return evaluate_ranking(ranking, truth, ks=[self.k]).metrics[f"nDCG@{self.k}"] / 100
 
     @property
+    def _lowest(self) -> float:
+        """A number can be changed after fitting, as by `set_params`; what was chosen stays chosen."""
+        return self.threshold_ if isinstance(self.threshold, str) else self.threshold
+
+    @property
     def _one_class(self) -> bool:
         return isinstance(self._target, Classes)
 
@@ -174,7 +204,9 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
     def _check_params(self) -> None:
         if not isinstance(self.k, Integral) or self.k < 1:
             raise ConfigError(f"k = {self.k!r}: how many labels to predict at most, a whole number from 1")
-        if not isinstance(self.threshold, Real) or not 0 <= self.threshold <= 1:
+        if isinstance(self.threshold, str):
+            calibration.Target.of(AUTO_TARGETS.get(self.threshold, self.threshold))
+        elif not isinstance(self.threshold, Real) or not 0 <= self.threshold <= 1:
             raise ConfigError(f"threshold = {self.threshold!r}: scores lie between 0 and 1")
 
 

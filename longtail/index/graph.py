@@ -11,7 +11,8 @@ A partition is the special case of one edge a label and β = ∞: every edge is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 
 import numpy as np
@@ -56,11 +57,19 @@ class Graph:
     def scores(self, beta: float) -> np.ndarray:
         """ŝ_c,l (5), (clusters, edges) float32; 0 at PAD, which takes no part in the softmax."""
         inside = self.labels != PAD
+        return np.where(inside, np.exp(np.minimum(0, np.log(beta) + self._log_shares())), 0).astype(np.float32)
+
+    def mean_shares(self) -> np.ndarray:
+        """The softmax of a cluster's edges, heaviest first, averaged over all clusters, (edges,): Figure 3."""
+        shares = np.where(self.labels != PAD, np.exp(self._log_shares()), 0)
+        return -np.sort(-shares, axis=1).mean(axis=0)
+
+    def _log_shares(self) -> np.ndarray:
+        inside = self.labels != PAD
         weights = np.where(inside, self.weights, self.weights.min(initial=0)).astype(np.float64)
         weights -= weights.max(axis=1, keepdims=True)
         totals = (np.exp(weights) * inside).sum(axis=1, keepdims=True)
-        shares = weights - np.log(np.maximum(totals, np.finfo(np.float64).tiny))
-        return np.where(inside, np.exp(np.minimum(0, np.log(beta) + shares)), 0).astype(np.float32)
+        return weights - np.log(np.maximum(totals, np.finfo(np.float64).tiny))
 
     def parents(self, n_labels: int) -> np.ndarray:
         """The cluster that holds each label most firmly (3), (labels,) int32; PAD for a label that hangs nowhere."""
@@ -151,3 +160,15 @@ class GraphIndex:
     @cached_property
     def _scores(self) -> np.ndarray:
         return self.graph.scores(self.beta)
+
+
+def graphs_of(part: object) -> Iterator[GraphIndex]:
+    """Every graph in a model, however deep: an ensemble may hold several."""
+    if isinstance(part, GraphIndex):
+        yield part
+    elif is_dataclass(part):
+        for item in fields(part):
+            yield from graphs_of(getattr(part, item.name))
+    elif isinstance(part, tuple):
+        for one in part:
+            yield from graphs_of(one)

@@ -36,8 +36,8 @@ from torch import nn
 
 from longtail import store
 from longtail.data.batches import Batches, generator, longest_first, prefetched, shuffled
-from longtail.errors import ConfigError, RunError
-from longtail.metrics import METRICS, Frequencies, evaluate_ranking
+from longtail.errors import RunError
+from longtail.metrics import Frequencies, cut_off, evaluate_ranking
 from longtail.ranking import Ranking
 from longtail.train import checkpoint
 from longtail.train.averaging import Average
@@ -291,14 +291,6 @@ def rank(model: nn.Module, batches: Batches, k: int, batch_size: int, device: st
     model.train(was_training)
     back = np.argsort(np.concatenate(order))
     return Ranking(ranking.labels[back], ranking.scores[back])
-
-
-def cut_off(metric: str) -> int:
-    """The k of a metric's name."""
-    name, _, k = metric.partition("@")
-    if name not in METRICS or not k.isdecimal() or int(k) < 1:
-        raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
-    return int(k)
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:

@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 # A module may import from its own step and from those left of it.
 FLOW = [
     {"errors"}, {"config", "corpus"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"}, {"index"},
-    {"shortlist", "ranking", "losses"}, {"rankers"}, {"metrics", "ensemble"}, {"train"}, {"methods"}, {"predictor"},
-    {"evaluation"}, {"report"}, {"sklearn", "serve"}, {"cli"},
+    {"shortlist", "ranking", "losses"}, {"rankers"}, {"calibration"}, {"metrics", "ensemble"}, {"train"}, {"methods"},
+    {"predictor"}, {"evaluation"}, {"validation"}, {"report"}, {"sklearn", "serve"}, {"cli"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

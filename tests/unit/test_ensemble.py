@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from longtail import ensemble
 from longtail.corpus import PAD
-from longtail.ensemble import average
+from longtail.ensemble import average, choose_weights
 from longtail.errors import ConfigError, RankingError
 from longtail.ranking import Ranking
 
@@ -117,3 +117,51 @@ def test_a_mean_of_nothing_is_refused():
 def test_impossible_weights_are_refused(weights: list):
     with pytest.raises(ConfigError, match="2 rankings need as many weights"):
         average([ranking_of([{}], 1)] * 2, weights)
+
+
+# -- weights that are chosen ----------------------------------------------------------------------------------------
+
+
+def hits(truth: list[int]):
+    """Documents whose first label is the true one."""
+    return lambda ranking: float((ranking.labels[:, 0] == truth).sum())
+
+
+def test_the_better_of_two_gets_the_weight_it_needs():
+    """The second is right on all four; in the mean it is when its share is above a third: 0.8 w > 0.4 (1 − w)."""
+    wrong, right = ranking_of([{9: 0.4}] * 4, 1), ranking_of([{at: 0.8} for at in range(4)], 1)
+    weights, value = choose_weights([wrong, right], hits([0, 1, 2, 3]), k=1)
+    assert value == 4 and weights[1] > 1 / 3 and sum(weights) == pytest.approx(1)
+
+
+def test_a_weight_is_found_where_neither_alone_nor_both_alike_are_best():
+    """Document 0 needs more than 60/79 of the first, document 1 less than 9/10: 0.8 and 0.85 serve both."""
+    first = ranking_of([{0: 0.19, 5: 0.0}, {6: 0.1, 1: 0.0}], 2)
+    second = ranking_of([{5: 0.6, 0: 0.0}, {1: 0.9, 6: 0.0}], 2)
+    weights, value = choose_weights([first, second], hits([0, 1]), k=1)
+    assert value == 2 and weights == pytest.approx((0.8, 0.2))
+
+
+def test_equal_weights_stay_where_nothing_is_better():
+    one = ranking_of([{1: 0.5}], 1)
+    assert choose_weights([one, one, one], hits([1]), k=1) == (pytest.approx((1 / 3, 1 / 3, 1 / 3)), 1.0)
+
+
+def test_weights_are_never_worse_than_each_alone_or_all_alike_and_always_the_same():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 6, 60)
+    members = []
+    for sureness in (0.2, 0.5, 0.8):
+        rows = [dict(enumerate(rng.random(6))) for _ in truth]
+        for row, label in zip(rows, truth):
+            row[int(label)] += sureness * rng.random()
+        members.append(ranking_of(rows, 6))
+    worth = hits(truth)
+    weights, value = choose_weights(members, worth, k=1)
+    assert value == worth(average(members, weights, 1)) and min(weights) >= 0 and sum(weights) == pytest.approx(1)
+    assert value > max(worth(average(members, [at == one for at in range(3)], 1)) for one in range(3))
+    assert value >= worth(average(members, k=1)) and choose_weights(members, worth, k=1) == (weights, value)
+
+
+def test_one_ranking_has_all_the_weight():
+    assert choose_weights([ranking_of([{1: 0.5}], 1)], hits([1]), k=1) == ((1.0,), 1.0)

@@ -1,0 +1,159 @@
+"""What is chosen by validation documents after training: probabilities, thresholds, and the weights of an ensemble.
+
+Nothing here may see what a model is judged by, nor what it learned from: of the documents it was trained on a model is
+too sure.  A corpus with an official validation split has documents for it; of any other some must be left out of the
+training (`longtail train --hold-out`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.calibration import (
+    Calibration,
+    Reliability,
+    Target,
+    choose_threshold,
+    fit_curve,
+    reliability,
+)
+from longtail.corpus import Corpus, Splits
+from longtail.ensemble import choose_weights
+from longtail.errors import ConfigError, CorpusError
+from longtail.evaluation import DEPTH, in_model_order, without_filtered
+from longtail.metrics import Frequencies, cut_off, evaluate_ranking
+from longtail.predictor import Ensemble, Predictor, combine
+from longtail.ranking import Ranking
+
+SHOWN = 5  # labels of a document whose calibration is told: those that people are usually shown
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibrated:
+    """A model whose scores are probabilities, and how far they were from it before and are now."""
+
+    model: Predictor
+    before: Reliability
+    after: Reliability  # of documents that the curve did not see: each half by a curve from the other
+
+
+def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None, k: int = DEPTH) -> Calibrated:
+    """Learn by these documents what a model's scores are worth; with a target, also choose a threshold.
+
+    Targets are "f1", "precision=0.9" and "recall=0.8"; k is how many labels a document gets at most.
+    """
+    target = None if threshold is None else Target.of(threshold)
+    if k < 1:
+        raise ConfigError(f"k = {k}: ask for at least one label")
+    refuse(corpus, [model])
+    raw = dataclasses.replace(model, calibration=None)
+    ranking, truth = _ranked(raw, corpus, max(k, DEPTH))
+    curve = fit_curve(ranking, truth)
+    chosen = None
+    if target is not None:
+        # As the curve has them: steps that only keep an order depend on how many labels are asked for.
+        probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
+        chosen = choose_threshold(probable.top(k), truth, target)
+    about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus)})
+    calibrated = dataclasses.replace(raw, calibration=Calibration(curve, chosen), about=about)
+    return Calibrated(
+        calibrated, reliability(ranking, truth, SHOWN), reliability(_cross_fitted(ranking, truth), truth, SHOWN)
+    )
+
+
+def _cross_fitted(ranking: Ranking, truth: sp.csr_array) -> Ranking:
+    """Each half of the documents calibrated by the other; a curve is always right about what it was learned from."""
+    halves = [np.arange(start, len(ranking), 2) for start in (0, 1)]
+    parts = []
+    for mine, other in (halves, halves[::-1]):
+        learned = Ranking(ranking.labels[other], ranking.scores[other])
+        asked = Ranking(ranking.labels[mine], ranking.scores[mine])
+        parts.append((mine, fit_curve(learned, truth[other]).calibrated(asked) if len(other) else asked))
+    return Ranking.gathered(parts, len(ranking), ranking.k)
+
+
+def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") -> tuple[Predictor, float]:
+    """An ensemble whose weights rank these documents best, and how well it does, in percent."""
+    k = cut_off(metric)
+    refuse(corpus, members)
+    combine(members)  # members that do not fit together are told apart before any of them ranks
+    truth, filtered = in_model_order(members[0], corpus)
+    spare = _spare(filtered)
+    rankings = [member.rank(corpus.documents, max(k, Ensemble.POOL) + spare) for member in members]
+    counts = np.pad(members[0].counts, (0, truth.shape[1] - len(members[0].labels)))
+    seen = Frequencies(counts, members[0].about.corpus["documents"])
+
+    def worth(ranking: Ranking) -> float:
+        return evaluate_ranking(ranking, truth, train=seen, ks=[k], filtered=filtered).metrics[metric]
+
+    weights, value = choose_weights(rankings, worth, k + spare)
+    both = combine(members, weights)
+    chosen = _whose(corpus) | {"metric": metric, "value": round(value, 4)}
+    return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
+
+
+def _ranked(model: Predictor, corpus: Corpus, k: int) -> tuple[Ranking, sp.csr_array]:
+    if len(corpus) == 0:
+        raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to choose by")
+    truth, filtered = in_model_order(model, corpus)
+    ranking, truth = without_filtered(model.rank(corpus.documents, k + _spare(filtered)), truth, filtered)
+    return ranking.top(k), truth
+
+
+def _spare(filtered: sp.csr_array | None) -> int:
+    return 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
+
+
+def _whose(corpus: Corpus) -> dict[str, Any]:
+    about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
+    return about | {"split": corpus.role, "documents": len(corpus)}
+
+
+# -- which documents may choose -------------------------------------------------------------------------------------
+
+
+def validation_split(splits: Splits, name: str, models: Sequence[Predictor]) -> Corpus:
+    """The documents of a split, if these models may be tuned by them."""
+    corpus = splits.split(name)
+    refuse(corpus, models)
+    carved = corpus.role == "valid" and splits.train.official_valid is None
+    if carved and splits.train.fingerprint in _learned_from(models):
+        raise CorpusError(
+            f"{corpus.name} has no validation split of its own, and the model was trained on all of its documents; "
+            "train it with --hold-out, which leaves those of the val split out"
+        )
+    if corpus.role == "train" and splits.without_valid.fingerprint in _learned_from(models):
+        raise CorpusError(f"{corpus.name}: the model learned from the trn split; choose by val, which it never saw")
+    return corpus
+
+
+def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
+    """Raise if these are test documents, or those that a model learned from."""
+    if corpus.role == "test":
+        raise CorpusError(
+            f"{corpus.name}: this is the test split, and what is chosen by it cannot be judged by it; choose by val"
+        )
+    if corpus.fingerprint and corpus.fingerprint in _learned_from(models):
+        raise CorpusError(f"{corpus.name}: the model learned from these documents; choose by some that it never saw")
+
+
+def _learned_from(models: Sequence[Predictor]) -> set[str]:
+    return {model.about.corpus.get("fingerprint", "") for model in _all_of(models)}
+
+
+def chosen_by(model: Predictor, corpus: Corpus) -> list[str]:
+    """What of a model was chosen by these very documents, which make it look better than it is."""
+    whose = [(what, about) for one in _all_of([model]) for what, about in one.about.chosen.items()]
+    return sorted({what for what, about in whose if about["fingerprint"] == corpus.fingerprint})
+
+
+def _all_of(models: Sequence[Predictor]) -> Iterator[Predictor]:
+    for model in models:
+        yield model
+        if isinstance(model.model, Ensemble):
+            yield from _all_of(model.model.members)
