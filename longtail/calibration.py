@@ -82,7 +82,7 @@ class Isotonic:
     """The rising curve through (score, probability), straight between two points and level beyond the ends."""
 
     scores: np.ndarray  # (points,) float64, rising
-    probabilities: np.ndarray  # (points,) float64, never falling
+    probabilities: np.ndarray  # (points,) float64, rising
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Of scores in an array of any shape."""
@@ -98,36 +98,27 @@ SUREST = 1 - 1e-5
 
 
 def fit_isotonic(scores: np.ndarray, true: np.ndarray) -> Isotonic:
-    """Of all curves that never fall the one nearest to the truth, by squares: pool adjacent violators.
+    """Of all curves that never fall the one nearest to the truth, by squares, with slopes for its steps.
 
-    Scores rise; as long as a group of them was true less often than the group before, the two become one.  A group
-    is a level piece of the curve, from its lowest score to its highest.
+    Pool adjacent violators: scores rise; as long as a group of them was true no more often than the group before, the
+    two become one.  Each group is one point, its mean score and the share that was true, and lines join the points
+    (Oron and Flournoy, 2017): inside a step all labels would have one score, and a threshold could not tell them apart.
 
     >>> curve = fit_isotonic(np.array([0.1, 0.2, 0.3, 0.4]), np.array([False, True, False, True]))
     >>> curve.probability(np.array([0.1, 0.25, 0.35])).round(3)
-    array([0.  , 0.5 , 0.75])
+    array([0.   , 0.5  , 0.833])
     """
     if len(scores) == 0:
         raise CorpusError("there is no ranked label to learn probabilities from")
     rising, which = np.unique(scores, return_inverse=True)
-    pairs = np.bincount(which).tolist()
-    hits = np.bincount(which, weights=true).tolist()
-    # Groups so far, as columns: pairs, true pairs, and where in `rising` the group begins.
-    groups: list[list[float]] = []
-    for at, (size, found) in enumerate(zip(pairs, hits)):
-        groups.append([size, found, at])
-        while len(groups) > 1 and groups[-2][1] * groups[-1][0] >= groups[-1][1] * groups[-2][0]:
-            size, found, _ = groups.pop()
-            groups[-1][0] += size
-            groups[-1][1] += found
-    sizes, founds, starts = np.array(groups).T
-    first = starts.astype(int)
-    last = np.append(first[1:], len(rising)) - 1
-    level = np.minimum(founds / sizes, SUREST)
-    # A group of one score is one point, not two.
-    points = np.stack([rising[first], rising[last]], axis=1).ravel()
-    keep = np.append(True, np.diff(points) > 0)
-    return Isotonic(points[keep].astype(np.float64), np.repeat(level, 2)[keep])
+    sizes, hits = np.bincount(which), np.bincount(which, weights=true)
+    groups: list[np.ndarray] = []  # pairs, true pairs and the sum of scores
+    for group in np.stack([sizes, hits, sizes * rising.astype(np.float64)], axis=1):
+        while groups and groups[-1][1] * group[0] >= group[1] * groups[-1][0]:
+            group = groups.pop() + group
+        groups.append(group)
+    pairs, found, total = np.array(groups).T
+    return Isotonic(total / pairs, np.minimum(found / pairs, SUREST))
 
 
 def fit_curve(ranking: Ranking, truth: sp.csr_array) -> Isotonic:

@@ -144,7 +144,7 @@ def evaluate(
     documents = load(corpus).split(split)
     result = scored(opened, documents, ks=_cut_offs(k), a=a, b=b)
     if chosen := chosen_by(opened, documents):
-        _say(f"careful: the model's {' and '.join(chosen)} were chosen by these very documents; the numbers flatter it")
+        _say(f"careful: these very documents chose the model's {' and '.join(chosen)}; the numbers flatter it")
     _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
     if as_json:
         _write_json(as_json, result.to_json())
@@ -227,7 +227,7 @@ def calibrate(
     threshold: Annotated[
         str | None, typer.Option(help="Also choose one, for f1, precision=0.9 or recall=0.8 over all pairs.")
     ] = None,
-    k: Annotated[int, typer.Option(min=1, help="Threshold: how many labels a document gets at most.")] = 100,
+    k: Annotated[int, typer.Option(min=1, help="How many labels of a document count, best first.")] = 100,
     out: Annotated[Path | None, typer.Option(help="Write the model here, and leave MODEL as it is.")] = None,
 ) -> None:
     """Turn a model's scores into probabilities, learned from documents that it never saw."""

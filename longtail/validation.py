@@ -45,24 +45,27 @@ class Calibrated:
 def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None, k: int = DEPTH) -> Calibrated:
     """Learn by these documents what a model's scores are worth; with a target, also choose a threshold.
 
-    Targets are "f1", "precision=0.9" and "recall=0.8"; k is how many labels a document gets at most.
+    Targets are "f1", "precision=0.9" and "recall=0.8"; k is how many labels a document gets at most, and how many of
+    its labels count.
     """
     target = None if threshold is None else Target.of(threshold)
     if k < 1:
         raise ConfigError(f"k = {k}: ask for at least one label")
     refuse(corpus, [model])
     raw = dataclasses.replace(model, calibration=None)
-    ranking, truth = _ranked(raw, corpus, max(k, DEPTH))
+    ranking, truth = _ranked(raw, corpus, k)
     curve = fit_curve(ranking, truth)
     chosen = None
     if target is not None:
         # As the curve has them: steps that only keep an order depend on how many labels are asked for.
         probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
-        chosen = choose_threshold(probable.top(k), truth, target)
+        chosen = choose_threshold(probable, truth, target)
     about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus)})
     calibrated = dataclasses.replace(raw, calibration=Calibration(curve, chosen), about=about)
     return Calibrated(
-        calibrated, reliability(ranking, truth, SHOWN), reliability(_cross_fitted(ranking, truth), truth, SHOWN)
+        calibrated,
+        reliability(ranking, truth, min(k, SHOWN)),
+        reliability(_cross_fitted(ranking, truth), truth, min(k, SHOWN)),
     )
 
 

@@ -54,7 +54,8 @@ def model(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_names_every_command():
     shown = worked(longtail("--help"))
-    for command in ("demo", "describe", "convert", "train", "evaluate", "predict", "ensemble", "methods"):
+    commands = ("demo", "describe", "convert", "train", "evaluate", "predict", "ensemble", "calibrate", "methods")
+    for command in commands:
         assert command in shown
 
 
@@ -114,6 +115,57 @@ def test_an_ensemble_predicts_and_evaluates_like_any_model(model: Path, corpus: 
     assert word(5) in worked(longtail("predict", tmp_path / "both", text=word(5) + "\n"))
 
 
+@pytest.fixture(scope="module")
+def held(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Models that left the val split out of their training."""
+    place = tmp_path_factory.mktemp("held")
+    for method in ("linear", "centroid"):
+        worked(longtail("train", method, corpus, "--run", place / method, "--hold-out"))
+    return {method: place / method / "model" for method in ("linear", "centroid")}
+
+
+def test_calibrated_scores_are_probabilities_and_a_threshold_is_kept(held: dict, corpus: Path, tmp_path: Path):
+    raw, model = held["centroid"], tmp_path / "model"
+    answer = longtail("calibrate", raw, corpus, "--threshold", "f1", "--out", model)
+    assert "ECE@5" in worked(answer) and "for f1: precision" in answer.stdout and "labels a document" in answer.stdout
+    for directory in (raw, model):
+        worked(longtail("evaluate", directory, corpus, "--json", tmp_path / f"{directory.parent.name}.json"))
+    before, after = (json.loads((tmp_path / f"{d.parent.name}.json").read_text()) for d in (raw, model))
+    assert after["metrics"] == before["metrics"]  # probabilities leave the order as it is
+    assert after["reliability"]["ece"] < before["reliability"]["ece"] / 2
+    assert after["threshold"]["f1"] > 80 and "threshold" not in before
+    answer = longtail("predict", model, "--threshold", "auto", text=f"{word(4)} {word(9)}\n")
+    names = [label["name"] for label in json.loads(worked(answer))["labels"]]
+    assert sorted(names) == sorted([word(4), word(9)]) and "for f1: precision" in answer.stderr
+
+
+def test_calibrating_in_place_changes_the_model_and_nothing_else(held: dict, corpus: Path, tmp_path: Path):
+    import shutil
+
+    model = tmp_path / "model"
+    shutil.copytree(held["linear"], model)
+    worked(longtail("calibrate", model, corpus))
+    assert (model / "calibration.safetensors").is_file()
+    assert (model / "weights.safetensors").read_bytes() == (held["linear"] / "weights.safetensors").read_bytes()
+    assert "careful" not in longtail("evaluate", model, corpus).stderr
+    assert "these very documents chose the model's calibration" in longtail(
+        "evaluate", model, corpus, "--split", "val"
+    ).stderr  # fmt: skip
+    assert "no threshold of its own" in refused(longtail("predict", model, "--threshold", "auto", text="x\n"))
+
+
+def test_an_ensemble_learns_its_weights_by_documents_nobody_saw(held: dict, corpus: Path, tmp_path: Path):
+    learned = ("ensemble", *held.values(), "--out", tmp_path / "both", "--weights", "learned")
+    shown = worked(longtail(*learned, "--corpus", corpus, "--metric", "nDCG@3"))
+    assert "nDCG@3" in shown and "60 documents" in shown
+    together = open_model(tmp_path / "both")
+    assert sum(together.model.weights) == pytest.approx(1) and together.about.chosen["weights"]["split"] == "valid"
+    assert word(5) in worked(longtail("predict", tmp_path / "both", text=word(5) + "\n"))
+    assert "test split" in refused(longtail(*learned, "--corpus", corpus, "--split", "tst"))
+    assert "--corpus" in refused(longtail(*learned))
+    assert "metric = 'good'" in refused(longtail(*learned, "--corpus", corpus, "--metric", "good"))
+
+
 def test_methods_lists_every_setting_with_its_meaning():
     assert "linear" in worked(longtail("methods"))
     shown = worked(longtail("methods", "linear"))
@@ -170,6 +222,12 @@ def test_another_config_in_the_same_directory_is_refused_by_name(model: Path, co
         (("predict", "MODEL", "/no/such/file", "--k", "0"), "--k"),
         (("methods", "nothing"), "nothing"),
         (("ensemble", "MODEL", "--out", "RUN", "--weights", "1,2"), "weights"),
+        (("ensemble", "MODEL", "--out", "RUN", "--weights", "learned", "--corpus", "CORPUS"), "--hold-out"),
+        (("calibrate", "MODEL", "CORPUS"), "--hold-out"),
+        (("calibrate", "MODEL", "CORPUS", "--split", "tst"), "test split"),
+        (("calibrate", "MODEL", "CORPUS", "--split", "trn"), "learned from these documents"),
+        (("calibrate", "MODEL", "CORPUS", "--threshold", "f2"), "write f1, precision=0.9 or recall=0.8"),
+        (("predict", "MODEL", "/no/such/file", "--threshold", "high"), "write a number, or auto"),
     ],
 )
 def test_bad_input_is_told_to_the_person_and_exits_with_2(words, said: str, model: Path, corpus: Path, tmp_path: Path):

@@ -14,11 +14,14 @@ import scipy.sparse as sp
 from rich.console import Console
 
 from longtail import methods, report
+from longtail.calibration import Bin, Reliability, Threshold
 from longtail.config import setting
-from longtail.corpus import Splits
+from longtail.corpus import PAD, Splits
 from longtail.data.describe import describe
 from longtail.errors import ConfigError, MissingExtraError
+from longtail.index.graph import Graph, GraphIndex
 from longtail.metrics import Evaluation, Frequencies, evaluate_ranking
+from longtail.predictor import About, Predictor
 from longtail.ranking import Ranking
 
 N, N_LABELS = 60, 40
@@ -34,7 +37,15 @@ def evaluation() -> Evaluation:
         Ranking(labels, np.zeros(labels.shape, np.float32)), truth.tocsr(),
         train=Frequencies(np.arange(12_000, 12_000 - 300 * N_LABELS, -300), 12_000),
     )  # fmt: skip
-    return dataclasses.replace(scored, corpus={"name": "toy"}, model={"method": "guess"})
+    judged = Reliability(5, 300, 12.345, [Bin(200, 0.0, 0.25, 0.125, 0.25), Bin(100, 0.25, 1.0, 0.5, 0.75)])
+    return dataclasses.replace(scored, reliability=judged, corpus={"name": "toy"}, model={"method": "guess"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    """A model that has a graph somewhere inside, or none."""
+
+    index: GraphIndex | None
 
 
 @pytest.fixture
@@ -82,6 +93,25 @@ def test_a_decile_without_true_pairs_has_nothing_to_find(evaluation: Evaluation)
     assert cells(shown(report.decile_table(evaluation.by_decile)), "10") == ["10", "300–1,200", "0", "0.00", "0.00"]
 
 
+def test_the_reliability_table_has_a_line_for_each_bin(evaluation: Evaluation):
+    text = shown(report.table(evaluation, "guess on toy, %"))
+    assert "Scores as probabilities: ECE@5 12.35 %" in text or "ECE@5 12.34 %" in text
+    assert cells(text, "0.0000–0.2500") == ["0.0000–0.2500", "200", "12.50", "25.00"]
+    assert cells(text, "0.2500–1.0000") == ["0.2500–1.0000", "100", "50.00", "75.00"]
+
+
+def test_a_threshold_is_told_with_what_it_is_worth(evaluation: Evaluation):
+    own = Threshold(0.25, 100, "f1", 80.0, 60.0, 68.57, 1.5)
+    text = shown(report.table(dataclasses.replace(evaluation, threshold=own), "guess"), width=120)
+    assert "threshold 0.25 for f1: precision 80.00, recall 60.00, F1 68.57 %, 1.50 labels a document" in text
+
+
+def test_calibrating_tells_the_error_before_and_after(evaluation: Evaluation):
+    after = dataclasses.replace(evaluation.reliability, ece=1.0)
+    text = shown(report.calibration_table(evaluation.reliability, after, "guess on toy"), width=120)
+    assert "12.35 % before, 1.00 % after" in text or "12.34 % before, 1.00 % after" in text
+
+
 def test_tables_fit_a_terminal_of_eighty_columns(evaluation: Evaluation):
     assert "…" not in shown(report.table(evaluation, "guess on toy, %"))
 
@@ -117,7 +147,10 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
 
 def test_plots_are_png_files(evaluation: Evaluation, tmp_path: Path):
     paths = report.plots(evaluation, tmp_path / "new" / "plots")
-    assert {path.name for path in paths} == {"precision-by-decile.png", "recall-by-decile.png", "recall-curve.png"}
+    assert {path.name for path in paths} == {
+        "precision-by-decile.png", "recall-by-decile.png", "recall-parts-by-decile.png", "recall-curve.png",
+        "reliability.png",
+    }  # fmt: skip
     for path in paths:
         assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
@@ -149,8 +182,36 @@ def test_the_curve_is_recall_at_every_depth(evaluation: Evaluation, figures: dic
     assert f"{evaluation.metrics['R@20']:.1f}" in [text.get_text() for text in axes.texts]
 
 
+def test_the_bars_of_recall_parts_add_up_to_recall(evaluation: Evaluation, figures: dict):
+    report.plots(evaluation, Path("unused"))
+    (bars,) = figures["recall-parts-by-decile.png"].axes[0].containers
+    heights = [bar.get_height() for bar in bars]
+    assert heights == [decile.contribution["R@20"] for decile in evaluation.by_decile]
+    assert sum(heights) == pytest.approx(evaluation.metrics["R@20"])
+
+
+def test_the_reliability_diagram_shows_every_bin_beside_the_diagonal(evaluation: Evaluation, figures: dict):
+    report.plots(evaluation, Path("unused"))
+    diagonal, bins = figures["reliability.png"].axes[0].lines
+    assert diagonal.get_xydata().tolist() == [[0, 0], [100, 100]]
+    assert bins.get_xydata().tolist() == [[12.5, 25], [50, 75]]
+
+
+def test_edge_weights_are_drawn_for_models_with_a_graph(figures: dict):
+    graph = Graph(np.array([[0, 1], [2, PAD]], np.int32), np.array([[0, np.log(3)], [1, 0]], np.float32))
+    index = GraphIndex(graph, *(np.zeros(2, np.float32),) * 2, beam=1, alpha=1.0, beta=4.0, shortlist=3, n_labels=3)
+    about = About("elias", {}, {})
+    paths = report.edge_plots(Predictor(Holder(index), [], np.zeros(3), about), Path("unused"))
+    assert [path.name for path in paths] == ["edge-weights.png"]
+    curve, sure = figures["edge-weights.png"].axes[0].lines
+    # Shares 3/4 and 1/4 in the first cluster, 1 in the second: heaviest first their means are 7/8 and 1/8.
+    np.testing.assert_allclose(curve.get_xydata(), [[1, 0.875], [2, 0.125]], rtol=1e-6)
+    assert sure.get_ydata() == [0.25, 0.25]
+    assert report.edge_plots(Predictor(Holder(None), [], np.zeros(3), about), Path("unused")) == []
+
+
 def test_without_frequencies_only_the_curve_is_drawn(evaluation: Evaluation, figures: dict):
-    report.plots(dataclasses.replace(evaluation, by_decile=[]), Path("unused"))
+    report.plots(dataclasses.replace(evaluation, by_decile=[], reliability=None), Path("unused"))
     assert list(figures) == ["recall-curve.png"]
 
 

@@ -233,6 +233,30 @@ def test_the_score_of_classes_is_accuracy():
 # -- parameters -------------------------------------------------------------------------------------------------------
 
 
+MANY = [f"{text} again {at}" for at in range(5) for text in TEXTS]
+
+
+def test_a_threshold_is_chosen_by_documents_that_are_held_out(matrix: np.ndarray):
+    """Every document has two labels, and of five asked for a good threshold lets these two pass."""
+    tags, cells = TAGS * 5, np.tile(matrix, (5, 1))
+    chosen = ExtremeClassifier("centroid", k=5, threshold="auto").fit(MANY, tags)
+    assert [sorted(labels) for labels in chosen.predict(TEXTS)] == [sorted(labels) for labels in TAGS]
+    assert chosen.threshold_ == chosen.predictor_.threshold().value and chosen.predictor_.threshold().k == 5
+    assert chosen.predictor_.about.corpus["documents"] == 162 and chosen.get_params()["threshold"] == "auto"
+    assert np.array_equal(clone(chosen).fit(MANY, cells).predict(TEXTS), matrix)
+    assert ExtremeClassifier("centroid", threshold="recall=0.9").fit(MANY, tags).predictor_.threshold().recall >= 90
+
+
+def test_a_class_needs_no_threshold():
+    chosen = ExtremeClassifier("centroid", threshold="auto").fit(TEXTS, CLASSES)
+    assert chosen.predict(TEXTS).tolist() == CLASSES and chosen.predictor_.about.corpus["documents"] == len(TEXTS)
+
+
+def test_too_few_documents_to_hold_any_out_are_told():
+    with pytest.raises(CorpusError, match="among 5 there are too few with labels; give a number"):
+        ExtremeClassifier("centroid", threshold="auto").fit(TEXTS[:5], TAGS[:5])
+
+
 def test_settings_are_parameters_like_any_other():
     estimator = ExtremeClassifier("linear", beam=4)
     assert estimator.get_params() == {
@@ -270,6 +294,7 @@ def test_no_setting_hides_behind_a_parameter_of_the_estimator():
         ({"k": 2.5}, "k = 2.5"),
         ({"threshold": 1.5}, "threshold = 1.5"),
         ({"threshold": None}, "threshold = None"),
+        ({"threshold": "f2"}, "threshold 'f2'"),
     ],
 )
 def test_wrong_parameters_are_named_when_fitting(params: dict, words: str):
