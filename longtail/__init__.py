@@ -26,6 +26,7 @@ if typing.TYPE_CHECKING:
     from longtail.predictor import Predictor, combine, fit
     from longtail.predictor import open_model as open
     from longtail.ranking import Ranking
+    from longtail.validation import calibrate, weigh
 
 __all__ = [
     "METHODS",
@@ -35,11 +36,13 @@ __all__ = [
     "LongtailError",
     "Predictor",
     "Ranking",
+    "calibrate",
     "combine",
     "evaluate",
     "fit",
     "load",
     "open",
+    "weigh",
 ]
 
 # Imported when first used: `import longtail` stays fast and brings in neither numba nor torch.
@@ -51,11 +54,13 @@ _HOMES = {
     "METHODS": "longtail.methods.METHODS",
     "Predictor": "longtail.predictor.Predictor",
     "Ranking": "longtail.ranking.Ranking",
+    "calibrate": "longtail.validation.calibrate",
     "combine": "longtail.predictor.combine",
     "evaluate": "longtail.evaluation.evaluate",
     "fit": "longtail.predictor.fit",
     "load": "longtail.data.load.load",
     "open": "longtail.predictor.open_model",
+    "weigh": "longtail.validation.weigh",
 }
 
 

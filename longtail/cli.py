@@ -146,6 +146,7 @@ def evaluate(
     if chosen := chosen_by(opened, documents):
         _say(f"careful: these very documents chose the model's {' and '.join(chosen)}; the numbers flatter it")
     _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
+    _screen().print(report.scores_report(result))
     if as_json:
         _write_json(as_json, result.to_json())
     if plots:

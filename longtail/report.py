@@ -33,9 +33,15 @@ if TYPE_CHECKING:
 
 def table(evaluation: Evaluation, title: str) -> Group:
     """Every metric at every k, and below it how labels of different frequency fare; in percent."""
-    parts: list[RenderableType] = [metrics_table(evaluation.metrics, title)]
+    parts = [metrics_table(evaluation.metrics, title)]
     if evaluation.by_decile:
         parts.append(decile_table(evaluation.by_decile))
+    return Group(*parts)
+
+
+def scores_report(evaluation: Evaluation) -> Group:
+    """What scores are worth as probabilities, and what the model's own threshold is worth, if it has one."""
+    parts: list[RenderableType] = []
     if evaluation.reliability is not None:
         parts.append(reliability_table(evaluation.reliability))
     if evaluation.threshold is not None:

@@ -94,7 +94,7 @@ def test_a_decile_without_true_pairs_has_nothing_to_find(evaluation: Evaluation)
 
 
 def test_the_reliability_table_has_a_line_for_each_bin(evaluation: Evaluation):
-    text = shown(report.table(evaluation, "guess on toy, %"))
+    text = shown(report.scores_report(evaluation))
     assert "Scores as probabilities: ECE@5 12.35 %" in text or "ECE@5 12.34 %" in text
     assert cells(text, "0.0000–0.2500") == ["0.0000–0.2500", "200", "12.50", "25.00"]
     assert cells(text, "0.2500–1.0000") == ["0.2500–1.0000", "100", "50.00", "75.00"]
@@ -102,7 +102,7 @@ def test_the_reliability_table_has_a_line_for_each_bin(evaluation: Evaluation):
 
 def test_a_threshold_is_told_with_what_it_is_worth(evaluation: Evaluation):
     own = Threshold(0.25, 100, "f1", 80.0, 60.0, 68.57, 1.5)
-    text = shown(report.table(dataclasses.replace(evaluation, threshold=own), "guess"), width=120)
+    text = shown(report.scores_report(dataclasses.replace(evaluation, threshold=own)), width=120)
     assert "threshold 0.25 for f1: precision 80.00, recall 60.00, F1 68.57 %, 1.50 labels a document" in text
 
 
