@@ -33,12 +33,10 @@ def evaluate(
     truth, filtered = in_model_order(model, corpus)
     unknown = truth.shape[1] - len(model.labels)
     seen = Frequencies(np.pad(model.counts, (0, unknown)), model.about.corpus["documents"])
-    # Filtered labels leave the ranking, so that many more must be asked for.
-    spare = 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
-    ranking = model.rank(corpus.documents, max(DEPTH, *ks) + spare)
+    own = model.calibration.threshold if model.calibration else None
+    ranking = model.rank(corpus.documents, max(DEPTH, own.k if own else 0, *ks) + spare(filtered))
     scored = evaluate_ranking(ranking, truth, train=seen, a=a, b=b, ks=ks, filtered=filtered)
     kept, true = without_filtered(ranking, truth, filtered)
-    own = model.calibration.threshold if model.calibration else None
     about: dict[str, Any] = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
     about |= {"documents": len(corpus), "labels": corpus.n_labels, "propensity": {"a": a, "b": b}}
     return dataclasses.replace(
@@ -48,6 +46,11 @@ def evaluate(
         corpus=about,
         model=dataclasses.asdict(model.about),
     )
+
+
+def spare(filtered: sp.csr_array | None) -> int:
+    """Filtered labels leave the ranking, so that many more must be asked for."""
+    return 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
 
 
 def without_filtered(

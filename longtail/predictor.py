@@ -5,7 +5,8 @@ A saved model is a directory anyone can open
     model/
     ├── model.json           method, config, versions, corpus, validation metrics, the model's plain fields
     ├── weights.safetensors  every array, mapped when the model is opened
-    ├── calibration.safetensors  the curve from scores to probabilities, where one was learned
+    ├── calibration.safetensors
+    │                        the curve from scores to probabilities, where one was learned
     ├── *.json               vocabularies
     ├── labels.jsonl         {"id", "name", "text"} of label i on line i
     ├── members/N/           an ensemble's members, each a model directory
@@ -158,8 +159,10 @@ class Ensemble:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k labels with the best mean score."""
-        rankings = [member.rank(documents, max(k, self.POOL)) for member in self.members]
-        return average(rankings, self.weights, k)
+        # Who has no weight, as learned weights may say of some, need not be asked.
+        asked = [(member, weight) for member, weight in zip(self.members, self.weights) if weight > 0]
+        rankings = [member.rank(documents, max(k, self.POOL)) for member, _ in asked]
+        return average(rankings, [weight for _, weight in asked], k)
 
 
 def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:

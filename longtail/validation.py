@@ -25,7 +25,7 @@ from longtail.calibration import (
 from longtail.corpus import Corpus, Splits
 from longtail.ensemble import choose_weights
 from longtail.errors import ConfigError, CorpusError
-from longtail.evaluation import DEPTH, in_model_order, without_filtered
+from longtail.evaluation import DEPTH, in_model_order, spare, without_filtered
 from longtail.metrics import Frequencies, cut_off, evaluate_ranking
 from longtail.predictor import Ensemble, Predictor, combine
 from longtail.ranking import Ranking
@@ -86,15 +86,14 @@ def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") 
     refuse(corpus, members)
     combine(members)  # members that do not fit together are told apart before any of them ranks
     truth, filtered = in_model_order(members[0], corpus)
-    spare = _spare(filtered)
-    rankings = [member.rank(corpus.documents, max(k, Ensemble.POOL) + spare) for member in members]
+    rankings = [member.rank(corpus.documents, max(k, Ensemble.POOL) + spare(filtered)) for member in members]
     counts = np.pad(members[0].counts, (0, truth.shape[1] - len(members[0].labels)))
     seen = Frequencies(counts, members[0].about.corpus["documents"])
 
     def worth(ranking: Ranking) -> float:
         return evaluate_ranking(ranking, truth, train=seen, ks=[k], filtered=filtered).metrics[metric]
 
-    weights, value = choose_weights(rankings, worth, k + spare)
+    weights, value = choose_weights(rankings, worth, k + spare(filtered))
     both = combine(members, weights)
     chosen = _whose(corpus) | {"metric": metric, "value": round(value, 4)}
     return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
@@ -104,12 +103,8 @@ def _ranked(model: Predictor, corpus: Corpus, k: int) -> tuple[Ranking, sp.csr_a
     if len(corpus) == 0:
         raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to choose by")
     truth, filtered = in_model_order(model, corpus)
-    ranking, truth = without_filtered(model.rank(corpus.documents, k + _spare(filtered)), truth, filtered)
+    ranking, truth = without_filtered(model.rank(corpus.documents, k + spare(filtered)), truth, filtered)
     return ranking.top(k), truth
-
-
-def _spare(filtered: sp.csr_array | None) -> int:
-    return 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
 
 
 def _whose(corpus: Corpus) -> dict[str, Any]:

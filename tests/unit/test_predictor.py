@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -97,6 +98,18 @@ def test_members_with_other_labels_or_wrong_weights_are_refused(model: Predictor
             combine([model, model], weights)
     with pytest.raises(ConfigError, match="at least one"):
         combine([])
+
+
+def test_a_member_without_weight_is_not_asked(model: Predictor, planted: Splits):
+    class Silent:
+        def rank(self, documents: Documents, k: int) -> None:
+            raise AssertionError("asked")
+
+    silent = dataclasses.replace(model, model=Silent())
+    some = planted.test.documents[:3]
+    assert np.array_equal(combine([model, silent], [1, 0]).rank(some, 5).labels, combine([model]).rank(some, 5).labels)
+    with pytest.raises(AssertionError, match="asked"):
+        combine([model, silent], [1, 0.1]).rank(some, 5)
 
 
 def test_asking_for_no_labels_is_refused(model: Predictor):
