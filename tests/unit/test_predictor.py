@@ -62,6 +62,15 @@ def test_a_model_of_another_format_is_refused(model: Predictor, tmp_path: Path):
         open_model(tmp_path / "m", verify=False)
 
 
+def test_a_model_from_before_anything_was_chosen_after_training_opens(model: Predictor, tmp_path: Path):
+    model.save(tmp_path / "m")
+    about = json.loads((tmp_path / "m/model.json").read_text())
+    assert about.pop("chosen") == {} and "calibration" not in about
+    (tmp_path / "m/model.json").write_text(json.dumps(about))
+    opened = open_model(tmp_path / "m", verify=False)
+    assert opened.about.chosen == {} and opened.calibration is None
+
+
 def test_training_on_nothing_is_refused():
     with pytest.raises(CorpusError, match="nothing to learn from"):
         fit("centroid", Corpus.of([], []))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from longtail import store
+from longtail.errors import MissingExtraError
 from longtail.rankers.fusion import LEAF, SMALLEST_LEAF, ScoreTree, fit_tree
 
 # "Is the first number at most 0.5?" yes: "is the second at most 3?"; no: a leaf.
@@ -51,3 +54,12 @@ def test_a_stored_tree_is_the_same_tree(tmp_path: Path):
     read = store.read(tmp_path, ScoreTree)
     first, second = np.float32([0.5, 0.6]), np.float32([4, 4])
     assert np.array_equal(read.probabilities(first, second), BY_HAND.probabilities(first, second))
+
+
+def test_without_scikit_learn_the_extra_is_named_and_brings_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+    with pytest.raises(MissingExtraError, match=r"longtail\[train\]"):
+        fit_tree((np.zeros(50, np.float32),), np.ones(50, bool), 3)
+    extras = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    brought = [part for part in extras["optional-dependencies"]["train"] if part.startswith("longtail[")]
+    assert any("sklearn" in part for part in brought)
