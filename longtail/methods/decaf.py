@@ -54,8 +54,8 @@ class Learning:
     """How one module learns."""
 
     epochs: int = setting(10, "times every document is read", "released configs: 20, 10, 10")
-    lr: float = setting(0.01, "peak learning rate", "released configs: 0.01, 0.008, 0.008")
-    batch_size: int = setting(128, "documents in a batch", "released configs: 255")
+    lr: float = setting(0.015, "peak learning rate", "released configs: 0.01, 0.008, 0.008")
+    batch_size: int = setting(256, "documents in a batch", "released configs: 255")
     dropout: float = setting(0.2, "share of a layer's output dropped while learning", "section 3.1: 0.5, 0.2, 0.2")
     averaged: int = setting(0, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
     afresh: bool = setting(False, "token vectors start as they did at first, not as the module before left them", "no")
@@ -77,7 +77,7 @@ class Config:
     )
     cluster_weight: float = setting(0.25, "score = σ(label) · σ(cluster)^this", "1")
     negatives: int = setting(
-        10,
+        5,
         "negatives each document brings to its batch, where all meet them; 0: each meets its own whole shortlist",
         "0",
     )
@@ -86,9 +86,9 @@ class Config:
     )
     lite: bool = setting(False, "token vectors stay as module I left them, afresh or not", "Table 6: DECAF-lite")
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
-    surrogate: Learning = setting(Learning(epochs=2), "module I")
-    shortlister: Learning = setting(Learning(epochs=2), "module II")
-    ranker: Learning = setting(Learning(epochs=10, dropout=0.4, averaged=6, afresh=True), "module IV")
+    surrogate: Learning = setting(Learning(epochs=4), "module I")
+    shortlister: Learning = setting(Learning(epochs=3), "module II")
+    ranker: Learning = setting(Learning(epochs=12, dropout=0.4, averaged=7, afresh=True), "module IV")
     seed: int = setting(0, "draws clusters, first weights, order and dropout")
 
     def __post_init__(self) -> None:
