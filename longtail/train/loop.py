@@ -103,7 +103,7 @@ class Training:
                 epoch, start = divmod(self.step, self.per_epoch)
                 if start == 0:
                     self.start_epoch(epoch)
-                for documents, batch in prefetched(self.epoch_from(epoch, start)):
+                for documents, batch in self.made_ahead(self.epoch_from(epoch, start)):
                     loss = self.learn(batch, documents)
                     self.step += 1
                     self.average.take(self.step)
@@ -120,6 +120,13 @@ class Training:
         if hasattr(self.model, "start_epoch"):
             reseed(self.device, self.seed, epoch)
             self.model.start_epoch(epoch)  # type: ignore[operator]
+
+    def made_ahead(self, batches: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+        """Batches made while a GPU learns.  On a CPU the thread that makes them only takes its turns from the steps.
+
+        It holds the interpreter's lock for milliseconds, and a step asks for it dozens of times (DECAF: 17 % slower).
+        """
+        return batches if self.device.type == "cpu" else prefetched(batches)
 
     def epoch_from(self, epoch: int, start: int) -> Iterator[tuple[int, Any]]:
         """An epoch's batches without the first `start`, each with its number of documents."""
