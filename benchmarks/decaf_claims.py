@@ -19,7 +19,7 @@ from longtail.index.partition import recall_at
 from longtail.methods.decaf import Decaf, open_clusters
 
 # Half the default epochs for all: differences between variants need no more, and there are many.
-SHORT = {"surrogate.epochs": 1, "shortlister.epochs": 1, "ranker.epochs": 5, "ranker.averaged": 3}
+SHORT = {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "ranker.averaged": 3}
 VARIANTS: dict[str, dict] = {
     "DECAF": {},
     "ẑ² only, no label text": {"classifier": "refinement"},
