@@ -170,7 +170,8 @@ class Subwords:
 
     @classmethod
     def train(cls, texts: Texts, vocabulary_size: int, kind: Kind = "wordpiece") -> Subwords:
-        """Learn lower-case subwords from texts; the same ones every time."""
+        """Learn lower-case subwords from texts, or from every so many-th where they are long; the same every time."""
+        texts = texts[:: max(1, round(int((texts.stops - texts.starts).sum()) / ENOUGH_BYTES))]
         tokenizer, trainer = _KINDS[kind](texts, vocabulary_size)
         tokenizer.train_from_iterator(_strings(texts), trainer, len(texts))
         content = json.loads(tokenizer.to_str())
@@ -269,6 +270,9 @@ def _alphabet(texts: Texts, normalize: Callable[[str], str], at_most: int) -> li
         for letter in "".join(normalize(chr(point)).split()):
             counts[letter] += int(raw[point])
     return sorted(sorted(counts, key=lambda char: (-counts[char], char))[:at_most])
+
+
+ENOUGH_BYTES = 10_000_000  # of text, a million words and more: a few thousand pieces are the same from there on
 
 
 def _strings(texts: Texts) -> Iterator[str]:

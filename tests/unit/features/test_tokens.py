@@ -156,3 +156,10 @@ def test_a_file_that_is_no_tokenizer_is_named(content: str | None, tmp_path: Pat
         path.write_text(content)
     with pytest.raises(ModelError, match=r"tokenizer\.json"):
         Subwords.open(path)
+
+
+def test_subwords_of_much_text_are_learned_from_a_part_of_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("longtail.features.tokens.ENOUGH_BYTES", 100)
+    often, seldom = ["red fox"] * 99, ["zebra"]
+    assert "zebra" not in Subwords.train(Texts.of(often + seldom), 200).names  # a seventh of the texts
+    assert "zebra" in Subwords.train(Texts.of(often[:5] + seldom), 200).names
