@@ -2,7 +2,7 @@
 
 The cycle against a shortlist that stays as it was first found, and what a re-ranker adds to either: a second encoder
 with its own classifiers, trained from scratch on the labels that the first model ranks best, its score averaged with
-the first's.  One seed.
+the first's.  Then how it learns: fewer and more epochs, wider vectors.  One seed; what was run before is not run again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,20 @@ BEST = 100  # labels that the re-ranker looks at
 
 def variants() -> dict[str, dict]:
     once = {"reindex": Config().classifiers.epochs}
-    return {"cycle": {}, "frozen shortlist": once, "no label texts": {"label_text": "none"}}
+    return {
+        "cycle": {},
+        "frozen shortlist": once,
+        "no label texts": {"label_text": "none"},
+        "5 epochs": {"classifiers.epochs": 5, "classifiers.averaged": 2},
+        "20 epochs": {"classifiers.epochs": 20, "classifiers.averaged": 10},
+        "20 epochs, dropout 0.5": {
+            "classifiers.epochs": 20, "classifiers.averaged": 10, "classifiers.dropout": 0.5,
+        },
+        "vectors of 512": {"dim": 512},
+    }  # fmt: skip
+
+
+RERANKED = ("cycle", "frozen shortlist")
 
 
 def reranked(first: Predictor, splits: Splits, settings: dict) -> Ranking:
@@ -65,11 +78,13 @@ def main() -> None:
     rows = results.setdefault(name, {})
     test = splits.split("test")
     for variant, settings in variants().items():
+        if variant in rows:
+            continue
         clock = time.perf_counter()
         model = longtail.fit("lightdxml", splits.train, run=Path("runs") / "claims" / name / variant, **settings)
         seconds, ranking = round(time.perf_counter() - clock), model.rank(test.documents, BEST + 20)
         both = {variant: ranking}
-        if variant != "no label texts":
+        if variant in RERANKED:
             both[f"{variant} + re-ranker"] = reranked(model, splits, settings)
         for each, answer in both.items():
             metrics = judged(Ranking(np.array(answer.labels), np.array(answer.scores)), splits.train, test)
