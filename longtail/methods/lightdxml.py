@@ -67,7 +67,7 @@ class Classifiers:
     negatives: int = setting(
         40, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
     )
-    start: Literal["labels", "random"] = setting("labels", "rows before they learn: label vectors, or random", "random")
+    start: Literal["labels", "random"] = setting("random", "rows before they learn: label vectors, or random", "random")
     averaged: int = setting(5, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
 
 
