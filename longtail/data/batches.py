@@ -160,6 +160,7 @@ class TokenBatches:
 class BagBatch:
     """Weighed tokens, in no order, and true labels of a few documents."""
 
+    rows: Tensor  # (batch,) which documents these are
     starts: Tensor  # (batch + 1,) document i has tokens[starts[i]:starts[i + 1]]
     tokens: Tensor
     weights: Tensor
@@ -182,4 +183,5 @@ class BagBatches:
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> BagBatch:
         """The documents at `rows`."""
         starts, tokens, weights = (torch.from_numpy(part) for part in take(self.bags, rows))
-        return BagBatch(starts, tokens, weights, positives(self.labels, rows))
+        which = torch.from_numpy(np.asarray(rows, np.int64))
+        return BagBatch(which, starts, tokens, weights, positives(self.labels, rows))

@@ -17,6 +17,7 @@ from longtail.encoders.text import TextEncoder
 from longtail.encoders.transformer import Reading, Transformer
 from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.features.reading import Reader
+from longtail.kernels.csr import Rows
 
 
 class BagText(nn.Module):
@@ -31,6 +32,10 @@ class BagText(nn.Module):
     def forward(self, batch: BagBatch) -> Tensor:
         """x̂ of each document."""
         return self.dropout(self.read(bag(self.vectors, batch.starts, batch.tokens, batch.weights)).relu())
+
+    def sums(self, bags: Rows) -> Tensor:
+        """The token vectors of other texts, added up: (texts, dim)."""
+        return bag(self.vectors, *(torch.from_numpy(part).to(self.vectors.device) for part in bags))
 
     @property
     def tables(self) -> list[nn.Parameter]:

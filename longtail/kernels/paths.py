@@ -101,3 +101,41 @@ def _walk(clusters, beliefs, labels, scores, place, found, values, edges):  # ty
             if score > values[place[label]]:
                 values[place[label]], edges[place[label]] = score, cluster * labels.shape[1] + edge
     return count
+
+
+def paths_to(
+    candidates: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, scores: np.ndarray,
+    n_labels: int,
+) -> np.ndarray:  # fmt: skip
+    """The edge at the end of every document's best path to each of the candidates, as a place in `scores.ravel()`.
+
+    (documents, candidates) int64, PAD where no opened cluster leads; the rest is as in `best_paths`.
+    """
+    place = np.full(n_labels, PAD, np.int32)
+    place[candidates] = np.arange(len(candidates), dtype=np.int32)
+    shape = (len(clusters), len(candidates))
+    edges, values = np.full(shape, PAD, np.int64), np.full(shape, -1, np.float32)
+    in_threads(
+        lambda start, stop: _paths_to(place, clusters, beliefs, labels, scores, start, stop, edges, values),
+        len(clusters),
+    )
+    return edges
+
+
+@njit(nogil=True, cache=True)
+def _paths_to(place, clusters, beliefs, labels, scores, start, stop, edges, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for document in range(start, stop):
+        for at, cluster in enumerate(clusters[document]):
+            if cluster == PAD:
+                continue
+            for edge in range(labels.shape[1]):
+                label = labels[cluster, edge]
+                if label == PAD:
+                    break
+                candidate = place[label]
+                if candidate == PAD:
+                    continue
+                score = beliefs[document, at] * scores[cluster, edge]
+                if score > values[document, candidate]:
+                    values[document, candidate] = score
+                    edges[document, candidate] = cluster * labels.shape[1] + edge

@@ -20,13 +20,14 @@ Predicting with a bag encoder needs no torch; what learns is in elias_stages.py.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.config import setting
-from longtail.corpus import Corpus, Documents
+from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.pretrained import size_of
 from longtail.encoders.text import BAG, BagReading, TextEncoder
 from longtail.encoders.transformer import Reading
@@ -79,6 +80,17 @@ class Config:
     labels_per_cluster: int = setting(100, "labels in a cluster of stage 1 at most", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
     walk: Walk = setting(Walk(), "how a document walks through the graph")
+    classifier: Literal["text", "rows"] = setting(
+        "text",
+        "a label's row: read from its text and refined, where a bag encoder reads texts; or learned from nothing",
+        "rows",
+    )
+    negatives: int = setting(
+        10,
+        "labels out of its shortlist that each document brings to its batch, where all meet them; "
+        "0: each meets its own whole shortlist",
+        "0",
+    )
     recluster: int = setting(
         0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
     )
@@ -87,6 +99,9 @@ class Config:
         "learned: both stages; fixed: stage 1 alone, every label on one cluster; "
         "none: every label is scored and learned from, as stage_1 says",
         "learned; Table 3: Stage 1; Table 2: OvA",
+    )
+    encoder_start: Literal["stage-1", "fresh"] = setting(
+        "stage-1", "encoder and cluster rows in stage 2: those of stage 1, or new", "stage-1"
     )
     label_start: Literal["fresh", "stage-1"] = setting(
         "fresh", "label rows in stage 2: new, or those of stage 1", "fresh"
@@ -97,8 +112,12 @@ class Config:
     seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
-        if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1) or self.recluster < 0:
-            raise ConfigError("labels_per_cluster and edges are at least 1, recluster 0 or more")
+        if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1):
+            raise ConfigError("labels_per_cluster and edges are at least 1")
+        if min(self.recluster, self.negatives) < 0:
+            raise ConfigError("recluster and negatives are 0 or more")
+        if (self.encoder_start, self.label_start) == ("fresh", "stage-1"):
+            raise ConfigError("label rows of stage 1 mean nothing to a fresh encoder: label_start must be fresh too")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -168,12 +187,14 @@ def prepare(corpus: Corpus, config: Config, run: Run) -> Data:
     if train.labels.nnz == 0:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
     pieces = config.bag.subwords if config.encoder == BAG else 0
-    reader = run.stage("words", learn_words, train.documents, config.words, pieces)
+    reader = run.stage("words", learn_words, train.documents, train.label_set, config.words, pieces)
     return Data(train, valid, reader, run.stage("features", word_rows, reader, train.documents))
 
 
-def learn_words(documents: Documents, options: TfidfOptions, subwords: int) -> Reader:
-    """Which tokens there are and what they weigh."""
+def learn_words(documents: Documents, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
+    """The tokens of documents and label texts, and what they weigh."""
+    if documents.texts is not None:
+        documents = Documents(Texts.of(chain(documents.texts, label_set.words())))
     return Reader.fit(documents, options, subwords)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from longtail.corpus import Corpus
+from longtail.corpus import PAD, Corpus, Documents
 from longtail.data.batches import BagBatch, BagBatches, Batches, TokenBatch, TokenBatches, generator, longest_first
 from longtail.encoders.pretrained import pretrained
 from longtail.encoders.text import BAG
@@ -30,9 +31,10 @@ from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, Walk, likely_edges, partition
 from longtail.kernels.csr import rows_of
 from longtail.methods.elias import Config, Data, Elias, Stage
-from longtail.rankers.clustered import each_its_own
-from longtail.rankers.clustered_heads import Heads
-from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
+from longtail.rankers.classifiers import Classifiers, FreeRows, ReadRows
+from longtail.rankers.clustered_heads import array_of
+from longtail.rankers.graphed_heads import GraphHeads, GraphRouter, OneVsAll
+from longtail.rankers.meeting import in_order
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device, seeded
 from longtail.train.optim import Group, Optim, adamw
@@ -56,7 +58,7 @@ def learn(data: Data, config: Config, run: Run) -> Elias:
         return Elias(first.encoder.settled(), graphed=first.heads.settled())
     vectors = run.stage("vectors", vectors_of, first.encoder, texts.train, run.device)
     graph = run.stage("graph", grow, first, vectors, data, clusters, config)
-    second = trained("stage-2", second_network(first, graph, config), texts, config.stage_2, config, run)
+    second = trained("stage-2", second_network(first, graph, texts, config), texts, config.stage_2, config, run)
     return Elias(second.encoder.settled(), graphed=second.heads.settled())
 
 
@@ -65,7 +67,8 @@ def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
     texts = read(data, config, run)
     with seeded(config.seed):
         encoder = texts.start()
-        network = Network(encoder, Heads(encoder.dim, each_its_own(data.train.n_labels), 1, None), config.stage_1)
+        heads = OneVsAll(data.train.n_labels, texts.classifiers(encoder))
+        network = Network(encoder, heads, config.stage_1)
     trained("one-vs-all", network, texts, config.stage_1, config, run)
     return Elias(network.encoder.settled(), one_vs_all=network.heads.settled())
 
@@ -78,6 +81,7 @@ class Source:
     """Documents as an encoder reads them, and that encoder before its first step."""
 
     start: Callable[[], BagText | TransformerText]
+    classifiers: Callable[[BagText | TransformerText], Classifiers]  # of labels before their first step
     train: Batches
     valid: Batches
 
@@ -96,9 +100,16 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
         bags = run.stage(name, reader.bags, corpus.documents)
         return BagBatches(rows_of(bags), corpus.labels, corpus.filtered)
 
+    def classifiers(encoder: BagText) -> Classifiers:
+        if config.classifier == "rows" or reader.words.tfidf is None:
+            return FreeRows(data.train.n_labels, encoder.dim)
+        texts = run.stage("label-texts", reader.bags, Documents(data.train.label_set.words()))
+        return ReadRows(rows_of(texts), encoder.sums, how.dropout)
+
     return Source(
-        lambda: BagText(reader, start, how.dropout), batches("bags", data.train), batches("valid-bags", data.valid)
-    )
+        lambda: BagText(reader, start, how.dropout), classifiers,
+        batches("bags", data.train), batches("valid-bags", data.valid),
+    )  # fmt: skip
 
 
 def as_tokens(data: Data, config: Config, run: Run) -> Source:
@@ -111,6 +122,7 @@ def as_tokens(data: Data, config: Config, run: Run) -> Source:
 
     return Source(
         lambda: TransformerText(start, config.reading),
+        lambda encoder: FreeRows(data.train.n_labels, encoder.dim),
         batches(run.stage("tokens", start.pieces.encode, train), data.train),
         batches(run.stage("valid-tokens", start.pieces.encode, valid), data.valid),
     )
@@ -148,25 +160,40 @@ def grow(first: Network[GraphHeads], vectors: np.ndarray, data: Data, clusters: 
 # -- the network ---------------------------------------------------------------------------------------------------
 
 
-Head = TypeVar("Head", GraphHeads, Heads)
+Head = TypeVar("Head", GraphHeads, OneVsAll)
 
 
 class Network(nn.Module, Generic[Head]):
-    """An encoder and what stands on its vectors."""
+    """An encoder and what stands on its vectors.
 
-    def __init__(self, encoder: BagText | TransformerText, heads: Head, stage: Stage):
+    With `negatives`, the candidates of a batch are its true labels and so many that each of its documents brings:
+    drawn from those that it ranked first when the epoch began, and a few from all.
+    """
+
+    pool: Tensor | None  # (documents, POOL) int32 labels, PAD
+
+    def __init__(self, encoder: BagText | TransformerText, heads: Head, stage: Stage, negatives: Negatives | None = None):
         super().__init__()
-        self.encoder, self.stage = encoder, stage
+        self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
+        self.register_buffer("pool", None if negatives is None else negatives.any())
 
     def start_epoch(self, epoch: int) -> None:
-        """True labels are looked for where they now hang most firmly."""
-        if isinstance(self.heads, GraphHeads):
-            self.heads.router.find_parents()
+        """True labels are looked for where they now hang most firmly, and negatives are what now is hardest."""
+        if not isinstance(self.heads, GraphHeads):
+            return
+        self.heads.router.find_parents()
+        if self.negatives is not None and self.pool is not None and epoch > 0:
+            self.pool.copy_(self.negatives.hardest(self.encoder, self.heads))
+            self.train()
 
     def loss(self, batch: BagBatch | TokenBatch) -> Tensor:
         """L = L_c + λ L_s, or of all labels the logistic loss."""
-        return self.heads.loss(self.encoder(batch), batch.positives)
+        if self.negatives is None or not isinstance(self.heads, GraphHeads):
+            return self.heads.loss(self.encoder(batch), batch.positives)
+        assert self.pool is not None
+        candidates = self.negatives.with_true(batch.positives, self.pool[batch.rows])
+        return self.heads.loss_on(candidates, self.encoder(batch), batch.positives)
 
     def rank(self, batch: BagBatch | TokenBatch, k: int) -> Ranking:
         """What validation judges."""
@@ -177,6 +204,42 @@ class Network(nn.Module, Generic[Head]):
         return encoder_groups(self.encoder, self.stage, optim) + head_groups(self.heads, self.stage, optim)
 
 
+@dataclass(frozen=True)
+class Negatives:
+    """How documents come by the labels that they bring to their batch."""
+
+    each: int  # brought by a document
+    texts: Batches = field(repr=False)
+
+    def any(self) -> Tensor:
+        """Before anything is known: labels that some document has."""
+        return self.known[torch.randint(len(self.known), (len(self.texts.lengths), POOL))]
+
+    @cached_property
+    def known(self) -> Tensor:
+        """Of labels without documents nothing is known, so they are nobody's hard negatives."""
+        return torch.from_numpy(np.unique(self.texts.labels.indices).astype(np.int32))
+
+    def hardest(self, encoder: BagText | TransformerText, heads: GraphHeads) -> Tensor:
+        """The labels that every document ranks first."""
+        vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
+        labels = heads.settled().rank(vectors, POOL).labels
+        labels[~np.isin(labels, self.known.numpy())] = PAD
+        return torch.from_numpy(labels)
+
+    def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
+        """True labels and some of the documents' pools, and for every `EASY` of these any label: in order, once."""
+        shape = len(pool), self.each
+        hard = pool.gather(1, torch.randint(POOL, shape, device=pool.device))
+        easy = torch.randint(self.texts.labels.shape[1], (math.ceil(hard.numel() / EASY),))
+        names = np.concatenate([array_of(part).ravel() for part in (positives, hard, easy)])
+        return in_order(names[names != PAD]).astype(np.int64)
+
+
+POOL = 100  # labels that a document draws its negatives from
+EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
+
+
 def encoder_groups(encoder: BagText | TransformerText, stage: Stage, optim: Optim) -> list[Group]:
     """A bag has few weights beside its token vectors, and none that knew anything before."""
     own, words = (stage.cluster_lr, stage.label_lr) if isinstance(encoder, BagText) else (optim.lr, optim.lr)
@@ -184,15 +247,16 @@ def encoder_groups(encoder: BagText | TransformerText, stage: Stage, optim: Opti
     return [*groups, Group("words", RowAdam(encoder.tables, words), optim.accumulate)] if encoder.tables else groups
 
 
-def head_groups(heads: GraphHeads | Heads, stage: Stage, optim: Optim) -> list[Group]:
+def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> list[Group]:
     """Labels and edges move where a batch touched them; edges are not averaged, for a mean of two graphs is none."""
-    if isinstance(heads, Heads):
-        return [Group("labels", adamw(heads.parameters(), stage.label_lr, optim.weight_decay), stage.accumulate)]
+    groups = [Group("labels", RowAdam(heads.classifiers.tables, stage.label_lr), stage.accumulate)]
+    if heads.classifiers.dense:
+        blocks = adamw(heads.classifiers.dense, stage.cluster_lr, optim.weight_decay)
+        groups.append(Group("label texts", blocks, stage.accumulate))
+    if isinstance(heads, OneVsAll):
+        return groups
     clusters, edges = heads.router.clusters.parameters(), heads.router.edges
-    groups = [
-        Group("clusters", adamw(clusters, stage.cluster_lr, optim.weight_decay), stage.accumulate),
-        Group("labels", RowAdam(heads.tables, stage.label_lr), stage.accumulate),
-    ]
+    groups.append(Group("clusters", adamw(clusters, stage.cluster_lr, optim.weight_decay), stage.accumulate))
     if edges.requires_grad:
         groups.append(Group("edges", RowAdam([edges], stage.label_lr), stage.accumulate, average=False))
     return groups
@@ -202,26 +266,34 @@ def first_network(texts: Source, clusters: Clusters, stage: Stage, config: Confi
     """Every label on its one cluster, and every edge sure."""
     with seeded(config.seed):
         encoder = texts.start()
-        heads = heads_on(encoder.dim, partition(clusters), len(clusters.labels), config.walk, math.inf, stage)
-        return Network(encoder, heads, stage)
+        router = router_on(encoder.dim, partition(clusters), len(clusters.labels), config.walk, math.inf)
+        heads = GraphHeads(router, texts.classifiers(encoder), stage.shortlist_loss)
+        return Network(encoder, heads, stage, negatives_of(texts, config))
 
 
-def second_network(first: Network[GraphHeads], graph: Graph, config: Config) -> Network[GraphHeads]:
+def second_network(first: Network[GraphHeads], graph: Graph, texts: Source, config: Config) -> Network[GraphHeads]:
     """φ and Ŵ_C of stage 1 on the graph; label rows start anew, unless they are to stay."""
-    router, walk = first.heads.router, config.walk
-    beta = walk.beta or router.n_labels / len(graph.labels)
+    before, walk, stage = first.heads, config.walk, config.stage_2
+    n_labels = before.router.n_labels
     with seeded(config.seed):
-        heads = heads_on(first.encoder.dim, graph, router.n_labels, walk, beta, config.stage_2)
-    heads.router.clusters = router.clusters
-    if config.label_start == "stage-1":
-        heads.rows, heads.biases = first.heads.rows, first.heads.biases
-    return Network(first.encoder, heads, config.stage_2)
+        afresh = config.encoder_start == "fresh"
+        encoder = texts.start() if afresh else first.encoder
+        router = router_on(encoder.dim, graph, n_labels, walk, walk.beta or n_labels / len(graph.labels))
+        if not afresh:
+            router.clusters = before.router.clusters
+        kept = config.label_start == "stage-1"
+        heads = GraphHeads(router, before.classifiers if kept else texts.classifiers(encoder), stage.shortlist_loss)
+        return Network(encoder, heads, stage, negatives_of(texts, config))
 
 
-def heads_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float, stage: Stage) -> GraphHeads:
-    """A graph and label rows, on vectors of this length."""
-    router = GraphRouter(dim, graph, n_labels, walk.beam, walk.alpha, beta, walk.shortlist)
-    return GraphHeads(dim, router, stage.shortlist_loss)
+def negatives_of(texts: Source, config: Config) -> Negatives | None:
+    """None where every document meets its whole shortlist."""
+    return Negatives(config.negatives, texts.train) if config.negatives else None
+
+
+def router_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float) -> GraphRouter:
+    """A graph, on vectors of this length."""
+    return GraphRouter(dim, graph, n_labels, walk.beam, walk.alpha, beta, walk.shortlist)
 
 
 def trained(name: str, network: Network[Head], texts: Source, stage: Stage, config: Config, run: Run) -> Network[Head]:

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from longtail.corpus import PAD
 from longtail.index.graph import Graph, GraphIndex
-from longtail.kernels.paths import best_paths
+from longtail.kernels.paths import best_paths, paths_to
 from longtail.losses import product_bce_per_document
-from longtail.rankers.clustered import Linear
-from longtail.rankers.clustered_heads import START_BIAS, array_of, linear_of
+from longtail.rankers.classifiers import Classifiers
+from longtail.rankers.clustered import Clustered, each_its_own
+from longtail.rankers.clustered_heads import array_of, linear_of
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.meeting import in_order, shortlist_logits, table_rows
 
@@ -35,6 +36,27 @@ class Found:
         first = self.labels[:, :width]
         true = (first[:, :, None] == positives[:, None]).any(2) & (first != PAD)
         return F.pad(true, (0, self.labels.shape[1] - width))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The clusters that a batch opens, and the edges that leave them."""
+
+    log_beliefs: Tensor  # (documents, clusters): log ŝ_c
+    touched: np.ndarray  # (opened clusters,) in order
+    log_edges: Tensor  # (opened clusters, edges): log ŝ_c,l
+    arrays: tuple[np.ndarray, ...]  # places in `touched` and beliefs, (documents, width); labels and scores of edges
+
+    def log_beliefs_along(self, edges: np.ndarray) -> Tensor:
+        """log ŷ of the paths that end with these edges, places in `log_edges`; anything at PAD.
+
+        A path is chosen by its score; belief and edge on it learn from what comes of the choice (6).
+        """
+        device, edges = self.log_edges.device, edges.clip(min=0)
+        clusters = torch.from_numpy(self.touched[edges // self.log_edges.shape[1]]).to(device)
+        at = torch.from_numpy(edges).to(device)
+        on_path = self.log_edges.flatten().index_select(0, at.flatten()).view(at.shape)
+        return self.log_beliefs.gather(1, clusters) + on_path
 
 
 class GraphRouter(nn.Module):
@@ -58,6 +80,18 @@ class GraphRouter(nn.Module):
 
     def forward(self, documents: Tensor, positives: Tensor) -> Found:
         """The labels with the best paths and all true ones, `positives` (documents, most) with PAD."""
+        walk, wanted = self.walk(documents, positives), array_of(positives).astype(np.int32)
+        labels, _, at = best_paths(*walk.arrays, self.n_labels, self._width(wanted), wanted)
+        return Found(torch.from_numpy(labels).to(documents.device), walk.log_beliefs_along(at))
+
+    def toward(self, candidates: np.ndarray, documents: Tensor, positives: Tensor) -> tuple[Tensor, Tensor]:
+        """log ŷ of the same labels for every document, and whether there is a path: (documents, candidates) each."""
+        walk = self.walk(documents, positives)
+        at = paths_to(candidates, *walk.arrays, self.n_labels)
+        return walk.log_beliefs_along(at), torch.from_numpy(at != PAD).to(documents.device)
+
+    def walk(self, documents: Tensor, positives: Tensor) -> Opened:
+        """What documents open, (1)-(5)."""
         logits = self.clusters(documents).float()
         log_beliefs = (math.log(self.alpha) + logits.log_softmax(1)).clamp(max=0)  # (1)
         opened = self.opened(logits.detach(), positives)
@@ -65,15 +99,8 @@ class GraphRouter(nn.Module):
         log_edges = self._log_edges(touched, documents.device)
         places = np.where(opened == PAD, PAD, np.searchsorted(touched, opened)).astype(np.int32)
         beliefs = array_of(log_beliefs.exp().gather(1, torch.from_numpy(opened.clip(min=0)).to(documents.device)))
-        wanted = array_of(positives).astype(np.int32)
-        # A path is chosen by its score; belief and edge on it learn from what comes of the choice (6).
-        labels, _, at = best_paths(
-            places, beliefs, self.labels[touched], array_of(log_edges.exp()), self.n_labels, self._width(wanted), wanted
-        )
-        clusters = torch.from_numpy(touched[(at // self.labels.shape[1]).clip(min=0)]).to(documents.device)
-        edges = torch.from_numpy(at.clip(min=0)).to(documents.device)
-        on_path = log_edges.flatten().index_select(0, edges.flatten()).view(edges.shape)
-        return Found(torch.from_numpy(labels).to(documents.device), log_beliefs.gather(1, clusters) + on_path)
+        arrays = places, beliefs, self.labels[touched], array_of(log_edges.exp())
+        return Opened(log_beliefs, touched, log_edges, arrays)
 
     def opened(self, logits: Tensor, positives: Tensor) -> np.ndarray:
         """Ĉ (2)-(4): the top b clusters and the parents of all true labels, each once, (documents, width) with PAD."""
@@ -105,19 +132,30 @@ class GraphRouter(nn.Module):
 class GraphHeads(nn.Module):
     """The way to labels, and W_L, a classifier a label."""
 
-    def __init__(self, dim: int, router: GraphRouter, shortlist_loss: float):
+    def __init__(self, router: GraphRouter, classifiers: Classifiers, shortlist_loss: float):
         super().__init__()
-        self.router, self.shortlist_loss = router, shortlist_loss
-        self.rows = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(router.n_labels, dim)))
-        self.biases = nn.Parameter(torch.full((router.n_labels, 1), START_BIAS))
+        self.router, self.classifiers, self.shortlist_loss = router, classifiers, shortlist_loss
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """L = L_c + λ L_s, given document vectors (documents, dim) and true labels (documents, most), PAD."""
         found = self.router(documents, positives)
         inside, targets = found.labels != PAD, found.targets(positives)
-        logits = self.logits(documents, found.labels)
-        ranking = product_bce_per_document(logits, found.log_beliefs, targets, inside)  # (7)
-        recall = -(found.log_beliefs * targets).sum() / len(documents)  # (8)
+        return self._loss(self.logits(documents, found.labels), found.log_beliefs, targets, inside)
+
+    def loss_on(self, candidates: np.ndarray, documents: Tensor, positives: Tensor) -> Tensor:
+        """The same where every document meets the same candidates, all true labels among them.
+
+        A candidate to which no path leads is still to be refused: its classifier is on its own, as if ŷ were 1.
+        """
+        log_beliefs, reached = self.router.toward(candidates, documents, positives)
+        rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
+        targets = one_hot(positives, candidates)
+        logits = torch.addmm(biases, documents, rows.T)
+        return self._loss(logits, log_beliefs.masked_fill(~reached, 0), targets, torch.ones_like(targets))
+
+    def _loss(self, logits: Tensor, log_beliefs: Tensor, targets: Tensor, inside: Tensor) -> Tensor:
+        ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)
+        recall = -(log_beliefs * targets).sum() / len(logits)  # (8)
         return ranking + self.shortlist_loss * recall
 
     def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
@@ -125,16 +163,38 @@ class GraphHeads(nn.Module):
         names = in_order(array_of(labels[labels != PAD]))
         place = torch.zeros(self.router.n_labels, dtype=torch.int32)
         place[names] = torch.arange(len(names), dtype=torch.int32)
-        touched = torch.from_numpy(names.astype(np.int64)).to(documents.device)
-        rows, biases = table_rows(self.rows, touched), table_rows(self.biases, touched)[:, 0]
+        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
         return shortlist_logits(documents, rows, shortlist) + biases[shortlist.clamp(min=0).long()]
 
-    @property
-    def tables(self) -> list[nn.Parameter]:
-        """What has a row for every label, and learns with sparse gradients."""
-        return [self.rows, self.biases]
-
     def settled(self) -> Graphed:
-        """What the heads have come to; on a CPU, views of what learns."""
-        return Graphed(self.router.settled(), Linear(array_of(self.rows), array_of(self.biases)[:, 0]))
+        """What the heads have come to; on a CPU, views of what learns where that is possible."""
+        return Graphed(self.router.settled(), self.classifiers.settled())
+
+
+class OneVsAll(nn.Module):
+    """Classifiers of all labels, which learn from every document."""
+
+    def __init__(self, n_labels: int, classifiers: Classifiers):
+        super().__init__()
+        self.n_labels, self.classifiers = n_labels, classifiers
+
+    def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
+        """Binary cross-entropy, summed over all labels, the mean over documents."""
+        labels = np.arange(self.n_labels)
+        rows, biases = self.classifiers(torch.from_numpy(labels).to(documents.device))
+        logits, targets = torch.addmm(biases, documents, rows.T), one_hot(positives, labels).float()
+        return F.binary_cross_entropy_with_logits(logits, targets, reduction="sum") / len(documents)
+
+    def settled(self) -> Clustered:
+        """What the classifiers have come to."""
+        return Clustered(each_its_own(self.n_labels), self.classifiers.settled(), None, 1)
+
+
+def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:
+    """(documents, candidates) true where a candidate is a true label; `candidates` are in order and hold them all."""
+    targets = torch.zeros(len(positives), len(candidates), dtype=torch.bool, device=positives.device)
+    given = positives != PAD
+    places = np.searchsorted(candidates, array_of(positives[given]))
+    targets[given.nonzero()[:, 0], torch.from_numpy(places).to(positives.device)] = True
+    return targets

@@ -14,11 +14,14 @@ import torch
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Splits
+from longtail.data.batches import BagBatches
+from longtail.encoders.block import bag
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.losses import product_bce_per_document
 from longtail.methods import elias_stages
+from longtail.rankers.classifiers import FreeRows, ReadRows
 from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
@@ -43,10 +46,10 @@ def index(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int =
 
 def heads(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int = 10, weight: float = 0.0) -> GraphHeads:
     """The same graph, learning; every label looks for nothing: σ(0) = 1/2."""
-    made = GraphHeads(2, GraphRouter(2, GRAPH, 5, beam, alpha, beta, shortlist), weight)
+    made = GraphHeads(GraphRouter(2, GRAPH, 5, beam, alpha, beta, shortlist), FreeRows(5, 2), weight)
     made.router.clusters.weight.data, made.router.clusters.bias.data = torch.from_numpy(ROWS.copy()), torch.zeros(3)
-    made.rows.data.zero_()
-    made.biases.data.zero_()
+    made.classifiers.rows.data.zero_()
+    made.classifiers.biases.data.zero_()
     return made
 
 
@@ -155,6 +158,48 @@ def test_the_loss_of_ranking_is_binary_cross_entropy_of_the_product():
     """(7), with log(1 − p): true label 0 has p = 0.45; labels 1, 2, 3 have ½ · (0.45, 0.225, 0.225)."""
     loss = heads().loss(torch.from_numpy(PHI), torch.tensor([[0]])).item()
     assert loss == pytest.approx(-LOG(0.45) - LOG(1 - 0.225) - 2 * LOG(1 - 0.1125), rel=1e-5)
+
+
+def test_shared_candidates_without_a_path_are_refused_by_their_classifiers_alone():
+    """Label 0 is true (p = 0.45), label 1 has p = 0.225, label 4 is not reached: σ(0) = ½ counts as it is."""
+    loss = heads(weight=2.0).loss_on(np.array([0, 1, 4]), torch.from_numpy(PHI), torch.tensor([[0, PAD]])).item()
+    assert loss == pytest.approx(-LOG(0.45) - LOG(1 - 0.225) - LOG(0.5) - 2 * LOG(0.9), rel=1e-5)
+
+
+def test_shared_candidates_lose_nothing_that_shortlists_say():
+    """Where every label is reached, both ways of meeting have the same loss and the same gradients."""
+    documents, true = torch.randn(6, 2), torch.tensor([[0, 3], [1, PAD], [4, PAD], [2, 4], [3, PAD], [0, 1]])
+    apart, shared = heads(beam=3, weight=0.5), heads(beam=3, weight=0.5)
+    losses = [apart.loss(documents, true), shared.loss_on(np.arange(5), documents, true)]
+    for loss in losses:
+        loss.backward()
+    assert losses[0].item() == pytest.approx(losses[1].item(), rel=1e-5)
+    for one, other in zip(apart.parameters(), shared.parameters()):
+        torch.testing.assert_close(*(each.grad.to_dense() for each in (one, other)), rtol=1e-4, atol=1e-6)
+
+
+def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
+    """s = E z = (2, −4): the block says ½ s + ½ ReLU(s) = (2, −2), and the row is ½ (2, −2) + ½ s = (2, −3)."""
+    vectors = torch.tensor([[1.0, -1.0], [0.0, -2.0], [5.0, 5.0]])
+    texts = np.array([0, 2, 3]), np.array([0, 1, 2], np.int32), np.array([2, 1, 0], np.float32)
+    made = ReadRows(texts, lambda bags: bag(vectors, *map(torch.from_numpy, bags)), dropout=0.4)
+    settled = made.settled()
+    np.testing.assert_allclose(settled.rows, [[2, -3], [0, 0]], atol=1e-6)
+    assert settled.biases.tolist() == [-4, -4] and made.training
+    assert len(made.tables) == 2 and len(made.tables) + len(made.dense) == len(list(made.parameters()))
+
+
+def test_a_document_brings_labels_that_it_ranks_high_and_unknown_ones_only_by_chance():
+    labels = sp.csr_array(np.eye(3, 5, dtype=np.float32))  # labels 3 and 4 have no document
+    batches = BagBatches((np.arange(4), np.zeros(3, np.int32), np.ones(3, np.float32)), labels)
+    negatives = elias_stages.Negatives(2, batches)
+    assert set(negatives.any().unique().tolist()) <= {0, 1, 2}
+    encoder = torch.nn.Linear(2, 2)
+    encoder.forward, encoder.dim = lambda batch: torch.from_numpy(PHI).repeat(len(batch.rows), 1), 2
+    hard = negatives.hardest(encoder, heads(beam=3))
+    assert hard.shape == (3, elias_stages.POOL) and set(hard.unique().tolist()) == {PAD, 0, 1, 2}
+    drawn = negatives.with_true(torch.tensor([[1, PAD]]), torch.full((1, elias_stages.POOL), 2))
+    assert {1, 2} <= set(drawn.tolist()) and (np.diff(drawn) > 0).all()
 
 
 def test_the_loss_of_the_shortlist_is_that_true_labels_are_believed():
@@ -274,8 +319,15 @@ def share_found(model: object) -> float:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"index": "fixed"}, {"index": "none"}, {"recluster": 2}, {"label_start": "stage-1", "stage_2.accumulate": 3}],
-    ids=["stage 1 alone", "one-vs-all", "clustered again", "label rows handed on"],
+    [
+        {}, {"index": "fixed"}, {"index": "none"}, {"recluster": 2}, {"label_start": "stage-1", "stage_2.accumulate": 3},
+        {"encoder_start": "fresh"}, {"negatives": 0}, {"classifier": "rows"}, {"classifier": "rows", "negatives": 0},
+        {"classifier": "rows", "index": "none"},
+    ],
+    ids=[
+        "as it is", "stage 1 alone", "one-vs-all", "clustered again", "label rows handed on", "encoder afresh",
+        "whole shortlists", "free rows", "the paper's way", "one-vs-all of free rows",
+    ],
 )
 def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):
     assert share_found(fit("elias", planted.train, **(QUICK | settings))) >= 0.9
@@ -289,13 +341,17 @@ def test_averaged_weights_learn_and_edges_are_not_averaged(planted: Splits):
     assert averaged == {"clusters": True, "labels": True, "edges": False}
 
 
+NOTHING = BagBatches((np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)), sp.csr_array((0, 5)))
+
+
 def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(planted: Splits):
     first = elias_stages.Network(torch.nn.Identity(), heads(), elias_stages.Stage())
     first.encoder.dim = 2
-    config = elias_stages.Config()
-    second = elias_stages.second_network(first, GRAPH, config)
+    config = elias_stages.Config(negatives=0)
+    texts = elias_stages.Source(lambda: None, lambda encoder: FreeRows(5, 2), NOTHING, NOTHING)
+    second = elias_stages.second_network(first, GRAPH, texts, config)
     assert second.encoder is first.encoder and second.heads.router.clusters is first.heads.router.clusters
-    assert not torch.equal(second.heads.rows, first.heads.rows)
+    assert not torch.equal(second.heads.classifiers.rows, first.heads.classifiers.rows)
     assert second.heads.router.beta == pytest.approx(5 / 3)  # L / C
 
 
