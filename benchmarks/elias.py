@@ -1,0 +1,92 @@
+"""ELIAS part by part, as in its Table 3: python -m benchmarks.elias [CORPUS ...].
+
+Stage 1 alone, both stages, a sparse ranker on top, calibrated; and beside them the same encoder with no index at all.
+One seed, the bag encoder, settings of configs/elias where a corpus has some.  What was run before is not run again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import longtail
+from benchmarks.machine import RESULTS, earlier, save
+from benchmarks.side_by_side import ROOT, corpus_path
+from longtail.predictor import Predictor
+
+CORPORA = ("debian-related", "wordnet-related")
+SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]
+ROWS = ("+ stage 2", "stage 1", "+ sparse ranker", "+ calibration", "every label scored", "one-vs-all")
+
+
+def settings_for(name: str) -> dict:
+    """What configs/elias/NAME.toml says, or nothing."""
+    path = ROOT / "configs" / "elias" / f"{name}.toml"
+    return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> Iterator[tuple[str, Predictor, float]]:
+    """The rows that are missing: their names, models, and processor seconds of the whole way to each."""
+    settings = settings_for(name)
+    if missing & {"+ stage 2", "stage 1", "every label scored"}:
+        both, seconds = trained("elias", train, runs / "both", settings)
+        yield "+ stage 2", both, seconds
+        yield "every label scored", without_index(both), seconds
+        # The same stage 1: what it left behind is found and not learned again.
+        for part in ("stages", "training/stage-1"):
+            shutil.copytree(runs / "both" / part, runs / "first" / part, dirs_exist_ok=True)
+        yield "stage 1", *trained("elias", train, runs / "first", settings | {"index": "fixed"})
+    if missing & {"+ sparse ranker", "+ calibration"}:
+        whole, seconds = trained("elias++", train, runs / "ranked", {"elias": settings})
+        yield "+ sparse ranker", replace(whole, model=replace(whole.model, tree=None)), seconds
+        yield "+ calibration", whole, seconds
+    if "one-vs-all" in missing:
+        yield "one-vs-all", *trained("elias", train, runs / "all", settings | {"index": "none"})
+
+
+def trained(method: str, train: longtail.Corpus, run: Path, settings: dict) -> tuple[Predictor, float]:
+    started = time.process_time()
+    model = longtail.fit(method, train, run=run, **settings)
+    return model, time.process_time() - started
+
+
+def without_index(both: Predictor) -> Predictor:
+    """The classifiers of a trained ELIAS on all labels: what its index loses or gains when it is asked."""
+    from longtail.rankers.clustered import Clustered, each_its_own
+
+    labels = both.model.graphed.labels
+    flat = Clustered(each_its_own(len(labels.rows)), labels, None, 1)
+    return replace(both, model=replace(both.model, graphed=None, one_vs_all=flat))
+
+
+def table(results: dict) -> str:
+    """All rows in Markdown."""
+    lines = ["# ELIAS, part by part (`python -m benchmarks.elias`)"]
+    for corpus, rows in results.items():
+        lines += ["", f"## {corpus}", "", f"| | {' | '.join(SHOWN)} | CPU s |", "|---" * (len(SHOWN) + 2) + "|"]
+        for row in ROWS:
+            if row in rows:
+                numbers = [f"{rows[row]['metrics'][metric]:.2f}" for metric in SHOWN]
+                lines.append(f"| {row} | {' | '.join(numbers)} | {rows[row]['cpu seconds']} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    results = earlier("elias")
+    for name in sys.argv[1:] or CORPORA:
+        rows, splits = results.setdefault(name, {}), longtail.load(corpus_path(name))
+        for row, model, seconds in models(name, splits.train, set(ROWS) - rows.keys(), Path("runs") / "elias" / name):
+            judged = longtail.evaluate(model, splits.split("test")).metrics
+            rows[row] = {"metrics": {each: round(judged[each], 2) for each in SHOWN}, "cpu seconds": round(seconds)}
+            save("elias", results)
+            (RESULTS / "elias.md").write_text(table(results), "utf-8")
+            print(name, row, rows[row], flush=True)
+
+
+if __name__ == "__main__":
+    main()
