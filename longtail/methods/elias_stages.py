@@ -100,8 +100,8 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
         bags = run.stage(name, reader.bags, corpus.documents)
         return BagBatches(rows_of(bags), corpus.labels, corpus.filtered)
 
-    def classifiers(encoder: BagText) -> Classifiers:
-        if config.classifier == "rows" or reader.words.tfidf is None:
+    def classifiers(encoder: BagText | TransformerText) -> Classifiers:
+        if config.classifier == "rows" or reader.words.tfidf is None or not isinstance(encoder, BagText):
             return FreeRows(data.train.n_labels, encoder.dim)
         texts = run.stage("label-texts", reader.bags, Documents(data.train.label_set.words()))
         return ReadRows(rows_of(texts), encoder.sums, how.dropout)
@@ -172,7 +172,9 @@ class Network(nn.Module, Generic[Head]):
 
     pool: Tensor | None  # (documents, POOL) int32 labels, PAD
 
-    def __init__(self, encoder: BagText | TransformerText, heads: Head, stage: Stage, negatives: Negatives | None = None):
+    def __init__(
+        self, encoder: BagText | TransformerText, heads: Head, stage: Stage, negatives: Negatives | None = None
+    ):
         super().__init__()
         self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
@@ -221,9 +223,11 @@ class Negatives:
         return torch.from_numpy(np.unique(self.texts.labels.indices).astype(np.int32))
 
     def hardest(self, encoder: BagText | TransformerText, heads: GraphHeads) -> Tensor:
-        """The labels that every document ranks first."""
+        """The labels that every document ranks first of those it believes in most."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
-        labels = heads.settled().rank(vectors, POOL).labels
+        settled = heads.settled()
+        near = replace(settled.index, shortlist=min(settled.index.shortlist, RANKED))
+        labels = replace(settled, index=near).rank(vectors, POOL).labels
         labels[~np.isin(labels, self.known.numpy())] = PAD
         return torch.from_numpy(labels)
 
@@ -237,6 +241,9 @@ class Negatives:
 
 
 POOL = 100  # labels that a document draws its negatives from
+RANKED = (
+    400  # labels whose scores fill a pool: fewer than are ranked in the end, for all of train is ranked every epoch
+)
 EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
 
 

@@ -89,4 +89,3 @@ class ReadRows(nn.Module):
 CHUNK = 16_384  # labels whose rows are computed at once
 
 Classifiers = FreeRows | ReadRows
-

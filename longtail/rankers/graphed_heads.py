@@ -45,7 +45,8 @@ class Opened:
     log_beliefs: Tensor  # (documents, clusters): log ŝ_c
     touched: np.ndarray  # (opened clusters,) in order
     log_edges: Tensor  # (opened clusters, edges): log ŝ_c,l
-    arrays: tuple[np.ndarray, ...]  # places in `touched` and beliefs, (documents, width); labels and scores of edges
+    # Places in `touched` and beliefs, (documents, width) each; labels and scores of edges.
+    arrays: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
     def log_beliefs_along(self, edges: np.ndarray) -> Tensor:
         """log ŷ of the paths that end with these edges, places in `log_edges`; anything at PAD.

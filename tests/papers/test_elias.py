@@ -320,13 +320,28 @@ def share_found(model: object) -> float:
 @pytest.mark.parametrize(
     "settings",
     [
-        {}, {"index": "fixed"}, {"index": "none"}, {"recluster": 2}, {"label_start": "stage-1", "stage_2.accumulate": 3},
-        {"encoder_start": "fresh"}, {"negatives": 0}, {"classifier": "rows"}, {"classifier": "rows", "negatives": 0},
+        {},
+        {"index": "fixed"},
+        {"index": "none"},
+        {"recluster": 2},
+        {"label_start": "stage-1", "stage_2.accumulate": 3},
+        {"encoder_start": "fresh"},
+        {"negatives": 0},
+        {"classifier": "rows"},
+        {"classifier": "rows", "negatives": 0},
         {"classifier": "rows", "index": "none"},
     ],
     ids=[
-        "as it is", "stage 1 alone", "one-vs-all", "clustered again", "label rows handed on", "encoder afresh",
-        "whole shortlists", "free rows", "the paper's way", "one-vs-all of free rows",
+        "as it is",
+        "stage 1 alone",
+        "one-vs-all",
+        "clustered again",
+        "label rows handed on",
+        "encoder afresh",
+        "whole shortlists",
+        "free rows",
+        "the paper's way",
+        "one-vs-all of free rows",
     ],
 )
 def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):
