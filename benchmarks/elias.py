@@ -33,20 +33,26 @@ def settings_for(name: str) -> dict:
 def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> Iterator[tuple[str, Predictor, float]]:
     """The rows that are missing: their names, models, and processor seconds of the whole way to each."""
     settings = settings_for(name)
-    if missing & {"+ stage 2", "stage 1", "every label scored"}:
+    if missing & {"+ stage 2", "stage 1", "+ sparse ranker", "every label scored"}:
         both, seconds = trained("elias", train, runs / "both", settings)
         yield "+ stage 2", both, seconds
         yield "every label scored", without_index(both), seconds
-        # The same stage 1: what it left behind is found and not learned again.
-        for part in ("stages", "training/stage-1"):
-            shutil.copytree(runs / "both" / part, runs / "first" / part, dirs_exist_ok=True)
+        found_again(runs / "both", runs / "first", "stages", "training/stage-1")
         yield "stage 1", *trained("elias", train, runs / "first", settings | {"index": "fixed"})
-    if missing & {"+ sparse ranker", "+ calibration"}:
-        whole, seconds = trained("elias++", train, runs / "ranked", {"elias": settings})
-        yield "+ sparse ranker", replace(whole, model=replace(whole.model, tree=None)), seconds
-        yield "+ calibration", whole, seconds
+        found_again(runs / "both", runs / "ranked", "stages", "training")
+        untold = {"tree_share": 0.0, "valid_documents": 0, "elias": settings}
+        ranked, more = trained("elias++", train, runs / "ranked", untold)
+        yield "+ sparse ranker", ranked, seconds + more
+    if "+ calibration" in missing:
+        yield "+ calibration", *trained("elias++", train, runs / "calibrated", {"elias": settings})
     if "one-vs-all" in missing:
         yield "one-vs-all", *trained("elias", train, runs / "all", settings | {"index": "none"})
+
+
+def found_again(before: Path, run: Path, *parts: str) -> None:
+    """What another run finished is not learned again where the settings that made it are the same."""
+    for part in parts:
+        shutil.copytree(before / part, run / part, dirs_exist_ok=True)
 
 
 def trained(method: str, train: longtail.Corpus, run: Path, settings: dict) -> tuple[Predictor, float]:

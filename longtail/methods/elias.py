@@ -91,6 +91,9 @@ class Config:
         "0: each meets its own whole shortlist",
         "0",
     )
+    ranking_loss: Literal["label", "path"] = setting(
+        "label", "what learns to rank (7): the label's classifier alone, or with the path to it, as p = σ(label)·ŷ", "path"
+    )
     recluster: int = setting(
         0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
     )

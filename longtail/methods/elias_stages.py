@@ -32,7 +32,9 @@ from longtail.index.graph import Graph, Walk, likely_edges, partition
 from longtail.kernels.csr import rows_of
 from longtail.methods.elias import Config, Data, Elias, Stage
 from longtail.rankers.classifiers import Classifiers, FreeRows, ReadRows
+from longtail.rankers.clustered import Clustered
 from longtail.rankers.clustered_heads import array_of
+from longtail.rankers.graphed import Graphed
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter, OneVsAll
 from longtail.rankers.meeting import in_order
 from longtail.ranking import Ranking
@@ -178,6 +180,7 @@ class Network(nn.Module, Generic[Head]):
         super().__init__()
         self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
+        self.settled: Graphed | Clustered | None = None  # while nothing learns, so that every label is read once
         self.register_buffer("pool", None if negatives is None else negatives.any())
 
     def start_epoch(self, epoch: int) -> None:
@@ -199,7 +202,14 @@ class Network(nn.Module, Generic[Head]):
 
     def rank(self, batch: BagBatch | TokenBatch, k: int) -> Ranking:
         """What validation judges."""
-        return self.heads.settled().rank(self.encoder(batch).cpu().numpy(), k)
+        if self.settled is None:
+            self.settled = self.heads.settled()
+        return self.settled.rank(self.encoder(batch).cpu().numpy(), k)
+
+    def train(self, mode: bool = True) -> Network[Head]:
+        """Whoever starts to learn, or stops, forgets what the heads had come to."""
+        self.settled = None
+        return super().train(mode)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Every kind of parameter at its own rate."""
@@ -274,7 +284,7 @@ def first_network(texts: Source, clusters: Clusters, stage: Stage, config: Confi
     with seeded(config.seed):
         encoder = texts.start()
         router = router_on(encoder.dim, partition(clusters), len(clusters.labels), config.walk, math.inf)
-        heads = GraphHeads(router, texts.classifiers(encoder), stage.shortlist_loss)
+        heads = heads_on(router, texts.classifiers(encoder), stage, config)
         return Network(encoder, heads, stage, negatives_of(texts, config))
 
 
@@ -289,13 +299,20 @@ def second_network(first: Network[GraphHeads], graph: Graph, texts: Source, conf
         if not afresh:
             router.clusters = before.router.clusters
         kept = config.label_start == "stage-1"
-        heads = GraphHeads(router, before.classifiers if kept else texts.classifiers(encoder), stage.shortlist_loss)
+        heads = heads_on(router, before.classifiers if kept else texts.classifiers(encoder), stage, config)
         return Network(encoder, heads, stage, negatives_of(texts, config))
 
 
 def negatives_of(texts: Source, config: Config) -> Negatives | None:
     """None where every document meets its whole shortlist."""
     return Negatives(config.negatives, texts.train) if config.negatives else None
+
+
+def heads_on(router: GraphRouter, classifiers: Classifiers, stage: Stage, config: Config) -> GraphHeads:
+    """A way to labels, and their classifiers."""
+    return GraphHeads(
+        router, classifiers, stage.shortlist_loss, config.ranking_loss == "label", config.walk.belief_weight
+    )
 
 
 def router_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float) -> GraphRouter:

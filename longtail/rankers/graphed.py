@@ -26,9 +26,10 @@ class Graphed:
 
     index: GraphIndex
     labels: Linear  # W_L
+    belief_weight: float = 1.0  # score = σ(label) · ŷ^this
 
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
         """The k best labels by p_l, given document vectors (documents, dim)."""
         labels, beliefs = self.index.find(vectors)
         logits = shortlist_logits(vectors, self.labels.rows, labels) + self.labels.biases[labels]
-        return Ranking.of_candidates(labels, expit(logits) * beliefs, k)
+        return Ranking.of_candidates(labels, expit(logits) * beliefs**self.belief_weight, k)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from longtail.corpus import PAD
 from longtail.index.graph import Graph, GraphIndex
 from longtail.kernels.paths import best_paths, paths_to
-from longtail.losses import product_bce_per_document
+from longtail.losses import masked_bce_per_document, product_bce_per_document
 from longtail.rankers.classifiers import Classifiers
 from longtail.rankers.clustered import Clustered, each_its_own
 from longtail.rankers.clustered_heads import array_of, linear_of
@@ -133,9 +133,13 @@ class GraphRouter(nn.Module):
 class GraphHeads(nn.Module):
     """The way to labels, and W_L, a classifier a label."""
 
-    def __init__(self, router: GraphRouter, classifiers: Classifiers, shortlist_loss: float):
+    def __init__(
+        self, router: GraphRouter, classifiers: Classifiers, shortlist_loss: float, alone: bool = False,
+        belief_weight: float = 1.0,
+    ):  # fmt: skip
         super().__init__()
         self.router, self.classifiers, self.shortlist_loss = router, classifiers, shortlist_loss
+        self.alone, self.belief_weight = alone, belief_weight
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """L = L_c + λ L_s, given document vectors (documents, dim) and true labels (documents, most), PAD."""
@@ -155,7 +159,10 @@ class GraphHeads(nn.Module):
         return self._loss(logits, log_beliefs.masked_fill(~reached, 0), targets, torch.ones_like(targets))
 
     def _loss(self, logits: Tensor, log_beliefs: Tensor, targets: Tensor, inside: Tensor) -> Tensor:
-        ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)
+        if self.alone:
+            ranking = masked_bce_per_document(logits, targets, inside)
+        else:
+            ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)
         recall = -(log_beliefs * targets).sum() / len(logits)  # (8)
         return ranking + self.shortlist_loss * recall
 
@@ -170,7 +177,7 @@ class GraphHeads(nn.Module):
 
     def settled(self) -> Graphed:
         """What the heads have come to; on a CPU, views of what learns where that is possible."""
-        return Graphed(self.router.settled(), self.classifiers.settled())
+        return Graphed(self.router.settled(), self.classifiers.settled(), self.belief_weight)
 
 
 class OneVsAll(nn.Module):
