@@ -19,7 +19,7 @@ Predicting with a bag encoder needs no torch; what learns is in elias_stages.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
@@ -51,18 +51,21 @@ class Stage:
     """How one stage learns."""
 
     optim: Optim = setting(
-        Optim(lr=1e-4, epochs=10, batch_size=128, schedule="linear", warmup=0.1, weight_decay=0.01),
+        Optim(lr=1e-4, epochs=2, batch_size=128, schedule="linear", warmup=0.1, weight_decay=0.01, keep="last"),
         "epochs, batches, averaging; lr is a transformer's",
         "authors' code",
     )
     label_lr: float = setting(1e-2, "peak learning rate of label rows, edges and a bag's token vectors", "5e-3, 1e-2")
-    cluster_lr: float = setting(2e-3, "peak learning rate of cluster rows and a bag's block", "5e-3; stage 2: 1e-4")
+    cluster_lr: float = setting(1e-3, "peak learning rate of cluster rows and a bag's block", "5e-3; stage 2: 1e-4")
     accumulate: int = setting(1, "batches between two steps of clusters, edges and label rows", "10, section 4")
     shortlist_loss: float = setting(1.0, "weight of the shortlist loss (8), λ", "0.05 on means over 2,000 and 20: 5")
 
     def __post_init__(self) -> None:
         if min(self.label_lr, self.cluster_lr) <= 0 or self.accumulate < 1 or self.shortlist_loss < 0:
             raise ConfigError("a stage's rates are more than 0, accumulate at least 1, shortlist_loss 0 or more")
+
+
+LONGER = Stage(optim=replace(Stage().optim, epochs=8, average_from=4))
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,11 @@ class Config:
         "bert-base-uncased; distilbert-base-uncased for titles",
     )
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "the words by which labels are clustered, a bag's too")
-    bag: BagReading = setting(BagReading(), "how a bag encoder reads")
+    bag: BagReading = setting(BagReading(dropout=0.4), "how a bag encoder reads")
     reading: Reading = setting(Reading(layers=1), "how a transformer reads")
-    labels_per_cluster: int = setting(100, "labels in a cluster of stage 1 at most", "100")
+    labels_per_cluster: int = setting(10, "labels in a cluster of stage 1 at most", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
-    walk: Walk = setting(Walk(), "how a document walks through the graph")
+    walk: Walk = setting(Walk(beam=100, shortlist=1000, belief_weight=0.35), "how a document walks through the graph")
     classifier: Literal["text", "rows"] = setting(
         "text",
         "a label's row: read from its text and refined, where a bag encoder reads texts; or learned from nothing",
@@ -92,7 +95,9 @@ class Config:
         "0",
     )
     ranking_loss: Literal["label", "path"] = setting(
-        "label", "what learns to rank (7): the label's classifier alone, or with the path to it, as p = σ(label)·ŷ", "path"
+        "label",
+        "what learns to rank (7): the label's classifier alone, or with the path to it, as p = σ(label)·ŷ",
+        "path",
     )
     recluster: int = setting(
         0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
@@ -100,18 +105,18 @@ class Config:
     index: Literal["learned", "fixed", "none"] = setting(
         "learned",
         "learned: both stages; fixed: stage 1 alone, every label on one cluster; "
-        "none: every label is scored and learned from, as stage_1 says",
+        "none: every label is scored and learned from, as stage_2 says",
         "learned; Table 3: Stage 1; Table 2: OvA",
     )
     encoder_start: Literal["stage-1", "fresh"] = setting(
-        "stage-1", "encoder and cluster rows in stage 2: those of stage 1, or new", "stage-1"
+        "fresh", "encoder and cluster rows in stage 2: those of stage 1, or new", "stage-1"
     )
     label_start: Literal["fresh", "stage-1"] = setting(
         "fresh", "label rows in stage 2: new, or those of stage 1", "fresh"
     )
     stage_1: Stage = setting(Stage(), "every label on its one cluster")
-    stage_2: Stage = setting(Stage(), "edges learn too")
-    valid_documents: int = setting(1000, "documents of the validation split, or of train, that choose the weights kept")
+    stage_2: Stage = setting(LONGER, "edges learn too")
+    valid_documents: int = setting(0, "documents of the validation split, or of train, that choose the weights kept")
     seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:

@@ -29,7 +29,8 @@ from longtail.features.tokens import Tokens
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, Walk, likely_edges, partition
-from longtail.kernels.csr import rows_of
+from longtail.index.partition import cluster_texts
+from longtail.kernels.csr import rows_of, take
 from longtail.methods.elias import Config, Data, Elias, Stage
 from longtail.rankers.classifiers import Classifiers, FreeRows, ReadRows
 from longtail.rankers.clustered import Clustered
@@ -59,8 +60,9 @@ def learn(data: Data, config: Config, run: Run) -> Elias:
     if config.index == "fixed":
         return Elias(first.encoder.settled(), graphed=first.heads.settled())
     vectors = run.stage("vectors", vectors_of, first.encoder, texts.train, run.device)
-    graph = run.stage("graph", grow, first, vectors, data, clusters, config)
-    second = trained("stage-2", second_network(first, graph, texts, config), texts, config.stage_2, config, run)
+    graph = run.stage("graph", grow, first, vectors, data, texts, clusters, config)
+    network = second_network(first, graph, texts, clusters, config)
+    second = trained("stage-2", network, texts, config.stage_2, config, run)
     return Elias(second.encoder.settled(), graphed=second.heads.settled())
 
 
@@ -69,21 +71,24 @@ def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
     texts = read(data, config, run)
     with seeded(config.seed):
         encoder = texts.start()
-        heads = OneVsAll(data.train.n_labels, texts.classifiers(encoder))
-        network = Network(encoder, heads, config.stage_1)
-    trained("one-vs-all", network, texts, config.stage_1, config, run)
+        heads = OneVsAll(data.train.n_labels, classifiers_on(encoder, texts, config))
+        network = Network(encoder, heads, config.stage_2)
+    trained("one-vs-all", network, texts, config.stage_2, config, run)
     return Elias(network.encoder.settled(), one_vs_all=network.heads.settled())
 
 
 # -- what is read --------------------------------------------------------------------------------------------------
 
 
+Encoder = BagText | TransformerText
+
+
 @dataclass(frozen=True)
 class Source:
     """Documents as an encoder reads them, and that encoder before its first step."""
 
-    start: Callable[[], BagText | TransformerText]
-    classifiers: Callable[[BagText | TransformerText], Classifiers]  # of labels before their first step
+    start: Callable[[], Encoder]
+    label_texts: sp.csr_array | None  # (labels, tokens), where label classifiers read
     train: Batches
     valid: Batches
 
@@ -102,14 +107,10 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
         bags = run.stage(name, reader.bags, corpus.documents)
         return BagBatches(rows_of(bags), corpus.labels, corpus.filtered)
 
-    def classifiers(encoder: BagText | TransformerText) -> Classifiers:
-        if config.classifier == "rows" or reader.words.tfidf is None or not isinstance(encoder, BagText):
-            return FreeRows(data.train.n_labels, encoder.dim)
-        texts = run.stage("label-texts", reader.bags, Documents(data.train.label_set.words()))
-        return ReadRows(rows_of(texts), encoder.sums, how.dropout)
-
+    read = config.classifier == "text" and reader.words.tfidf is not None
     return Source(
-        lambda: BagText(reader, start, how.dropout), classifiers,
+        lambda: BagText(reader, start, how.dropout),
+        run.stage("label-texts", reader.bags, Documents(data.train.label_set.words())) if read else None,
         batches("bags", data.train), batches("valid-bags", data.valid),
     )  # fmt: skip
 
@@ -124,13 +125,13 @@ def as_tokens(data: Data, config: Config, run: Run) -> Source:
 
     return Source(
         lambda: TransformerText(start, config.reading),
-        lambda encoder: FreeRows(data.train.n_labels, encoder.dim),
+        None,
         batches(run.stage("tokens", start.pieces.encode, train), data.train),
         batches(run.stage("valid-tokens", start.pieces.encode, valid), data.valid),
     )
 
 
-def vectors_of(encoder: BagText | TransformerText, batches: Batches, device: str) -> np.ndarray:
+def vectors_of(encoder: Encoder, batches: Batches, device: str) -> np.ndarray:
     """φ of all documents, (documents, dim) float32."""
     encoder.eval()
     vectors = np.empty((len(batches.lengths), encoder.dim), np.float32)
@@ -152,11 +153,22 @@ def cluster(data: Data, vectors: np.ndarray | None, config: Config) -> Clusters:
     return data.cluster(vectors, config.labels_per_cluster, config.seed)
 
 
-def grow(first: Network[GraphHeads], vectors: np.ndarray, data: Data, clusters: Clusters, config: Config) -> Graph:
-    """A, from the clusters that stage 1 opens for the training documents (9, 10)."""
-    matches = first.heads.router.settled().matches(vectors)
+def grow(
+    first: Network[GraphHeads], vectors: np.ndarray, data: Data, texts: Source, clusters: Clusters, config: Config
+) -> Graph:
+    """A, from the clusters that stage 1 opens for the training documents (9, 10).
+
+    Where labels are read, their texts are documents too, each of its own label.
+    """
+    index, labels = first.heads.router.settled(), sp.csr_array(data.train.labels, dtype=np.float32)
+    matches = index.matches(vectors)
+    if texts.label_texts is not None:
+        bag = first.encoder.settled().bag
+        assert bag is not None
+        matches = sp.vstack([matches, index.matches(bag.documents(rows_of(texts.label_texts)))], format="csr")
+        labels = sp.vstack([labels, sp.eye_array(labels.shape[1], dtype=np.float32)], format="csr")
     edges = config.edges or math.ceil(10 * data.train.n_labels / len(clusters))
-    return likely_edges(matches, sp.csr_array(data.train.labels, dtype=np.float32), clusters, edges, config.seed)
+    return likely_edges(sp.csr_array(matches), sp.csr_array(labels), clusters, edges, config.seed)
 
 
 # -- the network ---------------------------------------------------------------------------------------------------
@@ -174,9 +186,7 @@ class Network(nn.Module, Generic[Head]):
 
     pool: Tensor | None  # (documents, POOL) int32 labels, PAD
 
-    def __init__(
-        self, encoder: BagText | TransformerText, heads: Head, stage: Stage, negatives: Negatives | None = None
-    ):
+    def __init__(self, encoder: Encoder, heads: Head, stage: Stage, negatives: Negatives | None = None):
         super().__init__()
         self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
@@ -232,7 +242,7 @@ class Negatives:
         """Of labels without documents nothing is known, so they are nobody's hard negatives."""
         return torch.from_numpy(np.unique(self.texts.labels.indices).astype(np.int32))
 
-    def hardest(self, encoder: BagText | TransformerText, heads: GraphHeads) -> Tensor:
+    def hardest(self, encoder: Encoder, heads: GraphHeads) -> Tensor:
         """The labels that every document ranks first of those it believes in most."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
         settled = heads.settled()
@@ -257,7 +267,7 @@ RANKED = (
 EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
 
 
-def encoder_groups(encoder: BagText | TransformerText, stage: Stage, optim: Optim) -> list[Group]:
+def encoder_groups(encoder: Encoder, stage: Stage, optim: Optim) -> list[Group]:
     """A bag has few weights beside its token vectors, and none that knew anything before."""
     own, words = (stage.cluster_lr, stage.label_lr) if isinstance(encoder, BagText) else (optim.lr, optim.lr)
     groups = [Group("encoder", adamw(encoder.dense, own, optim.weight_decay), optim.accumulate)]
@@ -284,23 +294,43 @@ def first_network(texts: Source, clusters: Clusters, stage: Stage, config: Confi
     with seeded(config.seed):
         encoder = texts.start()
         router = router_on(encoder.dim, partition(clusters), len(clusters.labels), config.walk, math.inf)
-        heads = heads_on(router, texts.classifiers(encoder), stage, config)
+        start_reading(router, encoder, texts, clusters)
+        heads = heads_on(router, classifiers_on(encoder, texts, config), stage, config)
         return Network(encoder, heads, stage, negatives_of(texts, config))
 
 
-def second_network(first: Network[GraphHeads], graph: Graph, texts: Source, config: Config) -> Network[GraphHeads]:
-    """φ and Ŵ_C of stage 1 on the graph; label rows start anew, unless they are to stay."""
-    before, walk, stage = first.heads, config.walk, config.stage_2
+def second_network(
+    first: Network[GraphHeads], graph: Graph, texts: Source, clusters: Clusters, config: Config
+) -> Network[GraphHeads]:
+    """φ and Ŵ_C of stage 1 on the graph, unless these start anew; label rows do, unless they are to stay."""
+    before, walk, encoder = first.heads, config.walk, first.encoder
     n_labels = before.router.n_labels
     with seeded(config.seed):
-        afresh = config.encoder_start == "fresh"
-        encoder = texts.start() if afresh else first.encoder
         router = router_on(encoder.dim, graph, n_labels, walk, walk.beta or n_labels / len(graph.labels))
-        if not afresh:
+        if config.encoder_start == "fresh":
+            encoder = texts.start()
+            start_reading(router, encoder, texts, clusters)
+        else:
             router.clusters = before.router.clusters
         kept = config.label_start == "stage-1"
-        heads = heads_on(router, before.classifiers if kept else texts.classifiers(encoder), stage, config)
-        return Network(encoder, heads, stage, negatives_of(texts, config))
+        classifiers = before.classifiers if kept else classifiers_on(encoder, texts, config)
+        heads = heads_on(router, classifiers, config.stage_2, config)
+        return Network(encoder, heads, config.stage_2, negatives_of(texts, config))
+
+
+def classifiers_on(encoder: Encoder, texts: Source, config: Config) -> Classifiers:
+    """Of labels, before their first step."""
+    if texts.label_texts is None or not isinstance(encoder, BagText):
+        return FreeRows(texts.train.labels.shape[1], encoder.dim)
+    return ReadRows(rows_of(texts.label_texts), encoder.sums, config.bag.dropout)
+
+
+def start_reading(router: GraphRouter, encoder: Encoder, texts: Source, clusters: Clusters) -> None:
+    """Where labels are read, a cluster's row starts as the sum of what the texts of its labels say."""
+    if texts.label_texts is not None and isinstance(encoder, BagText):
+        rows = rows_of(cluster_texts(texts.label_texts, clusters))
+        with torch.no_grad():
+            router.clusters.weight.copy_(encoder.sums(take(rows, np.arange(len(clusters)))))
 
 
 def negatives_of(texts: Source, config: Config) -> Negatives | None:

@@ -16,7 +16,10 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Splits
 from longtail.data.batches import BagBatches
 from longtail.encoders.block import bag
+from longtail.encoders.text_layers import BagText
 from longtail.errors import ConfigError
+from longtail.features.reading import Reader
+from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.losses import product_bce_per_document
@@ -178,6 +181,21 @@ def test_shared_candidates_lose_nothing_that_shortlists_say():
         torch.testing.assert_close(*(each.grad.to_dense() for each in (one, other)), rtol=1e-4, atol=1e-6)
 
 
+def test_classifiers_that_learn_alone_know_nothing_of_paths():
+    """(7) of σ(0) = ½ for labels 0 to 3; the path to label 0 is still learned, by (8)."""
+    made = heads(weight=2.0)
+    made.alone = True
+    loss = made.loss(torch.from_numpy(PHI), torch.tensor([[0]])).item()
+    assert loss == pytest.approx(-4 * LOG(0.5) - 2 * LOG(0.9), rel=1e-5)
+
+
+def test_paths_may_weigh_less_in_a_score():
+    """ŷ^½: √0.9 · ½ for label 0."""
+    labels = Linear(np.zeros((5, 2), np.float32), np.zeros(5, np.float32))
+    scores = Graphed(index(), labels, belief_weight=0.5).rank(PHI, 2).scores
+    np.testing.assert_allclose(scores, [[0.5 * 0.9**0.5, 0.5 * 0.45**0.5]], rtol=1e-6)
+
+
 def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
     """s = E z = (2, −4): the block says ½ s + ½ ReLU(s) = (2, −2), and the row is ½ (2, −2) + ½ s = (2, −3)."""
     vectors = torch.tensor([[1.0, -1.0], [0.0, -2.0], [5.0, 5.0]])
@@ -280,6 +298,17 @@ def test_edges_go_to_the_labels_of_the_documents_that_open_a_cluster():
     ) == 7
 
 
+def test_clusters_start_with_what_the_texts_of_their_labels_say():
+    """Label texts are unit vectors: cluster {0, 1} has (1, 1, 0) / √2, {2, 3} (0, 1, 1) / √2, {4} the third token."""
+    texts = sp.csr_array(np.eye(3, dtype=np.float32)[[0, 1, 1, 2, 2]])
+    encoder = BagText(Reader.fit(Documents.of(["a b c"]), TfidfOptions(), 0), np.eye(3, 2, dtype=np.float32), 0.1)
+    source = elias_stages.Source(lambda: encoder, texts, NOTHING, NOTHING)
+    router = heads().router
+    elias_stages.start_reading(router, encoder, source, THREE)
+    half = 2**-0.5
+    np.testing.assert_allclose(router.clusters.weight.detach(), [[half, half], [0, half], [0, 0]], rtol=1e-6)
+
+
 def test_every_label_keeps_an_edge():
     rng = np.random.default_rng(0)
     matches = sp.csr_array(sp.random_array((300, 8), density=0.3, rng=rng, dtype=np.float32))
@@ -324,12 +353,13 @@ def share_found(model: object) -> float:
         {"index": "fixed"},
         {"index": "none"},
         {"recluster": 2},
-        {"label_start": "stage-1", "stage_2.accumulate": 3},
-        {"encoder_start": "fresh"},
+        {"label_start": "stage-1", "encoder_start": "stage-1", "stage_2.accumulate": 3},
+        {"encoder_start": "stage-1"},
         {"negatives": 0},
         {"classifier": "rows"},
-        {"classifier": "rows", "negatives": 0},
+        {"classifier": "rows", "negatives": 0, "ranking_loss": "path", "encoder_start": "stage-1"},
         {"classifier": "rows", "index": "none"},
+        {"ranking_loss": "path"},
     ],
     ids=[
         "as it is",
@@ -337,11 +367,12 @@ def share_found(model: object) -> float:
         "one-vs-all",
         "clustered again",
         "label rows handed on",
-        "encoder afresh",
+        "encoder handed on",
         "whole shortlists",
         "free rows",
         "the paper's way",
         "one-vs-all of free rows",
+        "ranked with paths",
     ],
 )
 def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):
@@ -362,9 +393,9 @@ NOTHING = BagBatches((np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, 
 def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(planted: Splits):
     first = elias_stages.Network(torch.nn.Identity(), heads(), elias_stages.Stage())
     first.encoder.dim = 2
-    config = elias_stages.Config(negatives=0)
-    texts = elias_stages.Source(lambda: None, lambda encoder: FreeRows(5, 2), NOTHING, NOTHING)
-    second = elias_stages.second_network(first, GRAPH, texts, config)
+    config = elias_stages.Config(negatives=0, encoder_start="stage-1")
+    texts = elias_stages.Source(lambda: None, None, NOTHING, NOTHING)
+    second = elias_stages.second_network(first, GRAPH, texts, THREE, config)
     assert second.encoder is first.encoder and second.heads.router.clusters is first.heads.router.clusters
     assert not torch.equal(second.heads.classifiers.rows, first.heads.classifiers.rows)
     assert second.heads.router.beta == pytest.approx(5 / 3)  # L / C
