@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -216,7 +216,7 @@ class Network(nn.Module, Generic[Head]):
             self.settled = self.heads.settled()
         return self.settled.rank(self.encoder(batch).cpu().numpy(), k)
 
-    def train(self, mode: bool = True) -> Network[Head]:
+    def train(self, mode: bool = True) -> Self:
         """Whoever starts to learn, or stops, forgets what the heads had come to."""
         self.settled = None
         return super().train(mode)
