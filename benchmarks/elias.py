@@ -1,4 +1,4 @@
-"""ELIAS part by part, as in its Table 3: python -m benchmarks.elias [CORPUS ...].
+"""ELIAS part by part, as in its Table 3: python -m benchmarks.elias [CORPUS ...] [--only ROW].
 
 Stage 1 alone, both stages, a sparse ranker on top, calibrated; and beside them the same encoder with no index at all.
 One seed, the bag encoder, settings of configs/elias where a corpus has some.  What was run before is not run again.
@@ -6,9 +6,9 @@ One seed, the bag encoder, settings of configs/elias where a corpus has some.  W
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import shutil
-import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -97,10 +97,14 @@ def table(results: dict) -> str:
 
 
 def main() -> None:
-    results = earlier("elias")
-    for name in sys.argv[1:] or CORPORA:
+    parser = argparse.ArgumentParser(description="ELIAS, part by part")
+    parser.add_argument("corpora", nargs="*", default=CORPORA, metavar="CORPUS")
+    parser.add_argument("--only", action="append", choices=ROWS, help="a row to run; all if not given")
+    asked, results = parser.parse_args(), earlier("elias")
+    for name in asked.corpora:
         rows, splits = results.setdefault(name, {}), longtail.load(corpus_path(name))
-        for row, model, seconds in models(name, splits.train, set(ROWS) - rows.keys(), Path("runs") / "elias" / name):
+        missing = set(asked.only or ROWS) - rows.keys()
+        for row, model, seconds in models(name, splits.train, missing, Path("runs") / "elias" / name):
             judged = longtail.evaluate(model, splits.split("test")).metrics
             rows[row] = {"metrics": {each: round(judged[each], 2) for each in SHOWN}, "cpu seconds": round(seconds)}
             save("elias", results)
