@@ -41,15 +41,20 @@ def settings_for(name: str) -> dict:
     return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
-def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> Iterator[tuple[str, Predictor, float]]:
-    """The rows that are missing: their names, models, and processor seconds of the whole way to each."""
+# A name, a model, and the processor seconds of the whole way to it, where it is not part of another row's.
+Row = tuple[str, Predictor, float | None]
+
+
+def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> Iterator[Row]:
+    """The rows that are missing."""
     settings = settings_for(name)
     if missing & {"+ stage 2", "stage 1", "+ sparse ranker", "every label scored"}:
         both, seconds = trained("elias", train, runs / "both", settings)
         yield "+ stage 2", both, seconds
-        yield "every label scored", without_index(both), seconds
+        yield "every label scored", without_index(both), None
         found_again(runs / "both", runs / "first", "stages", "training/stage-1")
-        yield "stage 1", *trained("elias", train, runs / "first", settings | {"index": "fixed"})
+        first, _ = trained("elias", train, runs / "first", settings | {"index": "fixed"})
+        yield "stage 1", first, None
         found_again(runs / "both", runs / "ranked", "stages", "training")
         untold = {"tree_share": 0.0, "valid_documents": 0, "elias": settings}
         ranked, more = trained("elias++", train, runs / "ranked", untold)
@@ -92,7 +97,7 @@ def table(results: dict) -> str:
         for row in ROWS:
             if row in rows:
                 numbers = [f"{rows[row]['metrics'][metric]:.2f}" for metric in SHOWN]
-                lines.append(f"| {row} | {' | '.join(numbers)} | {rows[row]['cpu seconds']} |")
+                lines.append(f"| {row} | {' | '.join(numbers)} | {rows[row]['cpu seconds'] or '–'} |")
     return "\n".join(lines) + "\n"
 
 
@@ -106,7 +111,8 @@ def main() -> None:
         missing = set(asked.only or ROWS) - rows.keys()
         for row, model, seconds in models(name, splits.train, missing, Path("runs") / "elias" / name):
             judged = longtail.evaluate(model, splits.split("test")).metrics
-            rows[row] = {"metrics": {each: round(judged[each], 2) for each in SHOWN}, "cpu seconds": round(seconds)}
+            rows[row] = {"metrics": {each: round(judged[each], 2) for each in SHOWN}}
+            rows[row]["cpu seconds"] = seconds and round(seconds)
             save("elias", results)
             (RESULTS / "elias.md").write_text(table(results), "utf-8")
             print(name, row, rows[row], flush=True)
