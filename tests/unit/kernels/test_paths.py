@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail.corpus import PAD
-from longtail.kernels.paths import best_paths, opened
+from longtail.kernels.paths import best_paths, opened, paths_to
 
 
 def best_paths_plainly(clusters, beliefs, labels, scores, k, wanted) -> list[list[tuple[int, float]]]:
@@ -44,6 +44,19 @@ def test_best_paths_are_those_found_by_writing_all_of_them_down(k: int, n_wanted
         assert found[at, :count].tolist() == [label for label, _ in expected] and (found[at, count:] == PAD).all()
         np.testing.assert_allclose(values[at, :count], [score for _, score in expected], atol=1e-6)
         assert labels.ravel()[edges[at, :count]].tolist() == found[at, :count].tolist()
+
+
+def test_paths_to_given_labels_are_the_best_ones_that_lead_there():
+    rng = np.random.default_rng(0)
+    labels, scores = graph(rng, 6, 5, 12), rng.random((6, 5), np.float32)
+    clusters = np.stack([rng.permutation(6)[:3] for _ in range(9)]).astype(np.int32)
+    clusters[rng.random(clusters.shape) < 0.2] = PAD
+    beliefs, candidates = rng.random(clusters.shape, np.float32), np.array([1, 4, 5, 11])
+    edges = paths_to(candidates, clusters, beliefs, labels, scores, 12)
+    found, _, at = best_paths(clusters, beliefs, labels, scores, 12, 12)
+    for document in range(9):
+        ends = dict(zip(found[document].tolist(), at[document].tolist()))
+        assert edges[document].tolist() == [ends.get(label, PAD) for label in candidates.tolist()]
 
 
 def test_opened_clusters_are_a_clipped_softmax():
