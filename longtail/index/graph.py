@@ -39,15 +39,12 @@ class Walk:
         "L / C; authors' code: 150",
     )
     shortlist: int = setting(2000, "labels that are ranked for a document, K", "2000")
-    belief_weight: float = setting(1.0, "score = σ(label) · ŷ^this", "1")
 
     def __post_init__(self) -> None:
         if min(self.beam, self.shortlist) < 1:
             raise ConfigError("walk.beam and walk.shortlist are at least 1")
         if self.alpha <= 0 or (self.beta is not None and self.beta <= 0):
             raise ConfigError("walk.alpha and walk.beta are more than 0")
-        if self.belief_weight < 0:
-            raise ConfigError("walk.belief_weight is 0 or more")
 
 
 @dataclass(frozen=True)

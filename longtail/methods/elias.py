@@ -65,6 +65,31 @@ class Stage:
             raise ConfigError("a stage's rates are more than 0, accumulate at least 1, shortlist_loss 0 or more")
 
 
+@dataclass(frozen=True)
+class Ranker:
+    """How labels are classified."""
+
+    classifier: Literal["text", "rows"] = setting(
+        "text",
+        "a label's row: read from its text and refined, where a bag encoder reads texts; or learned from nothing",
+        "rows",
+    )
+    negatives: int = setting(
+        10,
+        "labels out of its shortlist that each document brings to its batch, where all meet them; "
+        "0: each meets its own whole shortlist",
+        "0",
+    )
+    loss: Literal["label", "path"] = setting(
+        "label", "what learns to rank (7): a label's classifier alone, or together with the path to it", "path"
+    )
+    belief_weight: float = setting(0.35, "score = σ(label) · ŷ^this", "1")
+
+    def __post_init__(self) -> None:
+        if min(self.negatives, self.belief_weight) < 0:
+            raise ConfigError("ranker.negatives and ranker.belief_weight are 0 or more")
+
+
 LONGER = Stage(optim=replace(Stage().optim, epochs=8, average_from=4))
 
 
@@ -82,23 +107,8 @@ class Config:
     reading: Reading = setting(Reading(layers=1), "how a transformer reads")
     labels_per_cluster: int = setting(10, "labels in a cluster of stage 1 at most", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
-    walk: Walk = setting(Walk(beam=100, shortlist=1000, belief_weight=0.35), "how a document walks through the graph")
-    classifier: Literal["text", "rows"] = setting(
-        "text",
-        "a label's row: read from its text and refined, where a bag encoder reads texts; or learned from nothing",
-        "rows",
-    )
-    negatives: int = setting(
-        10,
-        "labels out of its shortlist that each document brings to its batch, where all meet them; "
-        "0: each meets its own whole shortlist",
-        "0",
-    )
-    ranking_loss: Literal["label", "path"] = setting(
-        "label",
-        "what learns to rank (7): the label's classifier alone, or with the path to it, as p = σ(label)·ŷ",
-        "path",
-    )
+    walk: Walk = setting(Walk(beam=100, shortlist=1000), "how a document walks through the graph")
+    ranker: Ranker = setting(Ranker(), "how labels are classified")
     recluster: int = setting(
         0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
     )
@@ -108,11 +118,11 @@ class Config:
         "none: every label is scored and learned from, as stage_2 says",
         "learned; Table 3: Stage 1; Table 2: OvA",
     )
-    encoder_start: Literal["stage-1", "fresh"] = setting(
-        "fresh", "encoder and cluster rows in stage 2: those of stage 1, or new", "stage-1"
-    )
-    label_start: Literal["fresh", "stage-1"] = setting(
-        "fresh", "label rows in stage 2: new, or those of stage 1", "fresh"
+    handed_on: Literal["graph", "encoder", "all"] = setting(
+        "graph",
+        "what stage 2 takes from stage 1: the graph, while all else starts anew; encoder and cluster rows too; "
+        "or label rows as well",
+        "encoder",
     )
     stage_1: Stage = setting(Stage(), "every label on its one cluster")
     stage_2: Stage = setting(LONGER, "edges learn too")
@@ -122,10 +132,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1):
             raise ConfigError("labels_per_cluster and edges are at least 1")
-        if min(self.recluster, self.negatives) < 0:
-            raise ConfigError("recluster and negatives are 0 or more")
-        if (self.encoder_start, self.label_start) == ("fresh", "stage-1"):
-            raise ConfigError("label rows of stage 1 mean nothing to a fresh encoder: label_start must be fresh too")
+        if self.recluster < 0:
+            raise ConfigError("recluster is 0 or more")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
         bags = run.stage(name, reader.bags, corpus.documents)
         return BagBatches(rows_of(bags), corpus.labels, corpus.filtered)
 
-    read = config.classifier == "text" and reader.words.tfidf is not None
+    read = config.ranker.classifier == "text" and reader.words.tfidf is not None
     return Source(
         lambda: BagText(reader, start, how.dropout),
         run.stage("label-texts", reader.bags, Documents(data.train.label_set.words())) if read else None,
@@ -307,12 +307,12 @@ def second_network(
     n_labels = before.router.n_labels
     with seeded(config.seed):
         router = router_on(encoder.dim, graph, n_labels, walk, walk.beta or n_labels / len(graph.labels))
-        if config.encoder_start == "fresh":
+        if config.handed_on == "graph":
             encoder = texts.start()
             start_reading(router, encoder, texts, clusters)
         else:
             router.clusters = before.router.clusters
-        kept = config.label_start == "stage-1"
+        kept = config.handed_on == "all"
         classifiers = before.classifiers if kept else classifiers_on(encoder, texts, config)
         heads = heads_on(router, classifiers, config.stage_2, config)
         return Network(encoder, heads, config.stage_2, negatives_of(texts, config))
@@ -335,13 +335,13 @@ def start_reading(router: GraphRouter, encoder: Encoder, texts: Source, clusters
 
 def negatives_of(texts: Source, config: Config) -> Negatives | None:
     """None where every document meets its whole shortlist."""
-    return Negatives(config.negatives, texts.train) if config.negatives else None
+    return Negatives(config.ranker.negatives, texts.train) if config.ranker.negatives else None
 
 
 def heads_on(router: GraphRouter, classifiers: Classifiers, stage: Stage, config: Config) -> GraphHeads:
     """A way to labels, and their classifiers."""
     return GraphHeads(
-        router, classifiers, stage.shortlist_loss, config.ranking_loss == "label", config.walk.belief_weight
+        router, classifiers, stage.shortlist_loss, config.ranker.loss == "label", config.ranker.belief_weight
     )
 
 

@@ -24,6 +24,7 @@ from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.losses import product_bce_per_document
 from longtail.methods import elias_stages
+from longtail.methods.elias import Ranker
 from longtail.rankers.classifiers import FreeRows, ReadRows
 from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
@@ -334,7 +335,11 @@ QUICK = {
     "bag.dropout": 0.1, "stage_1.optim.epochs": 5, "stage_2.optim.epochs": 5, "stage_1.label_lr": 0.04,
     "stage_2.label_lr": 0.04, "stage_1.cluster_lr": 0.02, "stage_2.cluster_lr": 0.01,
 }  # fmt: skip
-TRANSFORMER = {
+PAPER = {
+    "ranker.classifier": "rows", "ranker.negatives": 0, "ranker.loss": "path", "ranker.belief_weight": 1.0,
+    "handed_on": "encoder",
+}  # fmt: skip
+TRANSFORMER = PAPER | {
     "reading.max_tokens": 16, "reading.dropout": 0.2, "stage_1.optim.lr": 2e-3, "stage_2.optim.lr": 1e-3,
     "stage_1.optim.batch_size": 16, "stage_2.optim.batch_size": 16,
     "stage_1.optim.epochs": 3, "stage_2.optim.epochs": 2,
@@ -353,13 +358,13 @@ def share_found(model: object) -> float:
         {"index": "fixed"},
         {"index": "none"},
         {"recluster": 2},
-        {"label_start": "stage-1", "encoder_start": "stage-1", "stage_2.accumulate": 3},
-        {"encoder_start": "stage-1"},
-        {"negatives": 0},
-        {"classifier": "rows"},
-        {"classifier": "rows", "negatives": 0, "ranking_loss": "path", "encoder_start": "stage-1"},
-        {"classifier": "rows", "index": "none"},
-        {"ranking_loss": "path"},
+        {"handed_on": "all", "stage_2.accumulate": 3},
+        {"handed_on": "encoder"},
+        {"ranker.negatives": 0},
+        {"ranker.classifier": "rows"},
+        PAPER,
+        {"ranker.classifier": "rows", "index": "none"},
+        {"ranker.loss": "path"},
     ],
     ids=[
         "as it is",
@@ -393,7 +398,7 @@ NOTHING = BagBatches((np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, 
 def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(planted: Splits):
     first = elias_stages.Network(torch.nn.Identity(), heads(), elias_stages.Stage())
     first.encoder.dim = 2
-    config = elias_stages.Config(negatives=0, encoder_start="stage-1")
+    config = elias_stages.Config(handed_on="encoder", ranker=Ranker(negatives=0))
     texts = elias_stages.Source(lambda: None, None, NOTHING, NOTHING)
     second = elias_stages.second_network(first, GRAPH, texts, THREE, config)
     assert second.encoder is first.encoder and second.heads.router.clusters is first.heads.router.clusters
