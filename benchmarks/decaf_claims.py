@@ -78,7 +78,10 @@ def plot(rows: dict, name: str) -> None:
                 [int(at) for at in curve], list(curve.values()), marker="o", label=f"{fan_out} labels a cluster"
             )
     curves.set(xscale="log", xlabel="labels shortlisted", ylabel="recall, %", title=f"{name}: shortlists (Fig. 6)")
-    curves.legend()
+    curves.set_xticks(LENGTHS, [str(length) for length in LENGTHS])
+    curves.minorticks_off()
+    if curves.lines:
+        curves.legend()
     for variant in ("DECAF", "ẑ² only, no label text", "linear"):
         if variant in rows:
             deciles.plot(range(1, 11), rows[variant]["R@5 within decile"], marker="o", label=variant)
