@@ -14,7 +14,7 @@ from longtail.encoders.block import Block, Gates, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
-from longtail.methods.decaf import Config, Data, Instance, Scorer, cluster_by_vectors, shortlists
+from longtail.methods.decaf import Config, Data, Instance, Scorer, cluster_by_vectors, cluster_by_words, shortlists
 from longtail.methods.decaf_modules import Meetings, Network, started
 from longtail.rankers.label_text import LabelText
 
@@ -135,6 +135,14 @@ def test_labels_cluster_by_their_documents_and_without_any_by_their_text():
     assert of_label[3] in (of_label[0], of_label[2]) and (of_label == of_label[1]).sum() == 2
 
 
+def test_before_anything_is_learned_labels_cluster_by_the_words_of_their_documents():
+    """c_l = Σ x_i: (1, 0), (0, 1), (1, 0.2) and (0.1, 1); their texts would pair them otherwise."""
+    truth = csr([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    data = Data(csr([[1, 0], [0, 1], [1, 0.2], [0.1, 1]]), truth, csr([[1, 0], [1, 0], [0, 1], [0, 1]]))
+    of_label = cluster_by_words(data, 2, seed=0).of_label
+    assert of_label[0] == of_label[2] != of_label[1] == of_label[3]
+
+
 # -- shortlist and prediction --------------------------------------------------------------------------------------
 
 
@@ -163,6 +171,16 @@ def test_a_score_is_the_product_of_label_and_cluster():
     np.testing.assert_allclose(answer.scores[0], [expected[label] for label in (2, 0, 1)], rtol=1e-6)
 
 
+def test_biases_count_and_a_weighed_cluster_counts_for_less():
+    """x̂ = (1, 0); clusters score 2 + 1 and 1 − 1, labels 2, 0, 1 score 0.5 − 2, 1 + 1 and −1 + 0.5; weight ¼."""
+    shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.array([1, -1], np.float32))
+    ranker = Scorer(PLAIN, np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.array([-2, 1, 0.5], np.float32))
+    answer = Instance(TWO, shortlister, ranker, beam=2, cluster_weight=0.25).rank(rows_of(csr([[1, 0]])), k=3)
+    expected = [sigmoid(2) * 0.5**0.25, sigmoid(-0.5) * 0.5**0.25, sigmoid(-1.5) * sigmoid(3) ** 0.25]
+    assert answer.labels.tolist() == [[0, 1, 2]]
+    np.testing.assert_allclose(answer.scores[0], expected, rtol=1e-6)
+
+
 def test_labels_outside_the_opened_clusters_are_not_ranked():
     shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
     ranker = Scorer(PLAIN, np.ones((3, 2), np.float32), np.zeros(3, np.float32))
@@ -185,6 +203,14 @@ def test_the_loss_of_a_document_is_logistic_and_summed_over_the_labels_it_meets(
     meetings = Meetings(rows_of(csr([[1], [1]])), csr([[0, 1, 0], [1, 0, 1]]), rows_of(csr([[1]] * 3)), 0)
     loss = network_of_logits().loss(meetings.batch(np.array([0]), np.random.default_rng(0)))
     assert loss.item() == pytest.approx(math.log(1 + math.exp(-2)) + math.log(2) + math.log(1 + math.exp(2)), abs=1e-5)
+
+
+def test_the_loss_of_a_batch_is_the_mean_over_its_documents():
+    """Scores −2, 0, 2 for both; the first has the middle label, the second the last."""
+    meetings = Meetings(rows_of(csr([[1], [1]])), csr([[0, 1, 0], [0, 0, 1]]), rows_of(csr([[1]] * 3)), 0)
+    loss = network_of_logits().loss(meetings.batch(np.array([0, 1]), np.random.default_rng(0)))
+    wrong, right = math.log(1 + math.exp(2)), math.log(1 + math.exp(-2))
+    assert loss.item() == pytest.approx((right + math.log(2) + wrong + right + math.log(2) + right) / 2, abs=1e-5)
 
 
 def test_on_its_own_shortlist_a_document_meets_only_the_labels_of_its_clusters():
