@@ -5,6 +5,7 @@ Gupta et al., NeurIPS 2022 (ELIAS), section 3:
     ŝ_c     = min(1, α · softmax(Ŵ_C φ))                                 (1) belief in every cluster
     ŝ_c,l   = min(1, β · softmax of row c of A over its stored edges)    (5) firmness of an edge; absent ones are none
     ŷ_l     = max over the opened clusters of ŝ_c · ŝ_c,l                (6) belief in a label
+    ŷ_l     = min(1, Σ over the opened clusters of ŝ_c · ŝ_c,l)          ours: every way to a label speaks for it
 
 A partition is the special case of one edge a label and β = ∞: every edge is sure.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +25,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.kernels.csr import rows_of
-from longtail.kernels.paths import best_paths, opened
+from longtail.kernels.paths import best_labels, opened
 from longtail.kernels.top import top_of_rows
 
 
@@ -39,6 +41,9 @@ class Walk:
         "L / C; authors' code: 150",
     )
     shortlist: int = setting(2000, "labels that are ranked for a document, K", "2000")
+    paths: Literal["best", "all"] = setting(
+        "best", "what speaks for a label of several paths to it: the best alone, or the sum of all", "best"
+    )
 
     def __post_init__(self) -> None:
         if min(self.beam, self.shortlist) < 1:
@@ -141,6 +146,7 @@ class GraphIndex:
     beta: float
     shortlist: int
     n_labels: int
+    paths: str = "best"
 
     def open(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The clusters that documents believe in most and how much (1, 2), (documents, beam) each."""
@@ -149,7 +155,9 @@ class GraphIndex:
     def find(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The labels that documents believe in most and how much (6), (documents, K) each; PAD, 0."""
         k = min(self.shortlist, self.n_labels)
-        return best_paths(*self.open(vectors), self.graph.labels, self._scores, self.n_labels, k)[:2]
+        return best_labels(
+            *self.open(vectors), self.graph.labels, self._scores, self.n_labels, k, add=self.paths == "all"
+        )
 
     def matches(self, vectors: np.ndarray) -> sp.csr_array:
         """M (9): beliefs in the clusters that each document opens, (documents, clusters)."""

@@ -1,4 +1,8 @@
-"""Paths from a document through clusters to labels: which clusters it opens, and the best way to each label."""
+"""Paths from a document through clusters to labels: which clusters it opens, and how well these lead to each label.
+
+A document's path to a label is a cluster it opened, (documents, width) with PAD, and an edge of that cluster,
+(clusters, edges) with PAD behind a row's end.  Its score is belief · edge; of several paths the best counts, or all do.
+"""
 
 from __future__ import annotations
 
@@ -38,54 +42,50 @@ def _opened(documents, rows, biases, alpha, start, stop, best_rows, beliefs):  #
                 best[j] = min(np.float32(1), alpha * np.exp(best[j] - largest) / total)
 
 
-def best_paths(
+def best_labels(
     clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, scores: np.ndarray, n_labels: int, k: int,
-    wanted: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """The k labels with the best path, those paths' scores, and their edges as places in `scores.ravel()`.
+    wanted: np.ndarray | None = None, add: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The k labels that a document's paths lead to best, and how well: the best path's score, or with `add` all paths'.
 
-    A document's path to a label is a cluster it opened, (documents, width) with PAD, and an edge of that cluster,
-    (clusters, edges) with PAD behind a row's end; its score is belief · edge, and of several the largest counts.
     Labels `wanted`, (documents, any) with PAD, are kept whatever they score, and stand first.
     """
     shape, wanted = (len(clusters), k), np.empty((len(clusters), 0), np.int32) if wanted is None else wanted
-    best = np.full(shape, PAD, np.int32), np.zeros(shape, np.float32), np.full(shape, PAD, np.int64)
+    best = np.full(shape, PAD, np.int32), np.zeros(shape, np.float32)
 
     def part(start: int, stop: int) -> None:
         place = np.full(n_labels, PAD, np.int32)
-        _best_paths(clusters, beliefs, labels, scores, wanted, place, start, stop, *best)
+        _best_labels(clusters, beliefs, labels, scores, wanted, add, place, start, stop, *best)
 
     in_threads(part, len(clusters))
     return best
 
 
-ABOVE_ALL = np.float32(2)  # added to what must be kept: no score is above 1
-
-
 @njit(nogil=True, cache=True)
-def _best_paths(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    clusters, beliefs, labels, scores, wanted, place, start, stop, best_labels, best_scores, best_edges  # noqa: ANN001
+def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    clusters, beliefs, labels, scores, wanted, add, place, start, stop, best_labels, best_scores  # noqa: ANN001
 ):  # fmt: skip
     """`place` (labels,) says where a label stands among those found; it is PAD between documents."""
     most = min(len(place), clusters.shape[1] * labels.shape[1])
-    found, values, edges = np.empty(most, np.int32), np.empty(most, np.float32), np.empty(most, np.int64)
+    found, values = np.empty(most, np.int32), np.empty(most, np.float32)
     for document in range(start, stop):
-        count = _walk(clusters[document], beliefs[document], labels, scores, place, found, values, edges)
+        count = _walk(clusters[document], beliefs[document], labels, scores, add, place, found, values)
+        above_all = values[:count].max() + np.float32(1) if count else np.float32(0)
         for label in wanted[document]:
-            if label != PAD and place[label] != PAD and values[place[label]] < ABOVE_ALL:
-                values[place[label]] += ABOVE_ALL
+            if label != PAD and place[label] != PAD and values[place[label]] < above_all:
+                values[place[label]] += above_all
         keep_best(found[:count], values[:count], best_labels[document], best_scores[document])
         for at in range(min(count, best_labels.shape[1])):
-            best_edges[document, at] = edges[place[best_labels[document, at]]]
-            if best_scores[document, at] >= ABOVE_ALL:
-                best_scores[document, at] -= ABOVE_ALL
+            if best_scores[document, at] >= above_all:
+                best_scores[document, at] -= above_all
+            best_scores[document, at] = min(best_scores[document, at], np.float32(1))
         for at in range(count):
             place[found[at]] = PAD
 
 
 @njit(nogil=True, cache=True)
-def _walk(clusters, beliefs, labels, scores, place, found, values, edges):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Every label that the clusters lead to, once, with its best path; how many there are."""
+def _walk(clusters, beliefs, labels, scores, add, place, found, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Every label that the clusters lead to, once, with what its paths score; how many there are."""
     count = 0
     for at, cluster in enumerate(clusters):
         if cluster == PAD:
@@ -96,35 +96,45 @@ def _walk(clusters, beliefs, labels, scores, place, found, values, edges):  # ty
                 break
             score = beliefs[at] * scores[cluster, edge]
             if place[label] == PAD:
-                place[label], found[count], values[count] = count, label, np.float32(-1)
+                place[label], found[count], values[count] = count, label, score
                 count += 1
-            if score > values[place[label]]:
-                values[place[label]], edges[place[label]] = score, cluster * labels.shape[1] + edge
+            elif add:
+                values[place[label]] += score
+            elif score > values[place[label]]:
+                values[place[label]] = score
     return count
 
 
-def paths_to(
-    candidates: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, scores: np.ndarray,
-    n_labels: int,
-) -> np.ndarray:  # fmt: skip
-    """The edge at the end of every document's best path to each of the candidates, as a place in `scores.ravel()`.
+# -- given labels, while beliefs and edges learn ---------------------------------------------------------------------
+#
+# In logarithms, for a path to a true label may be so weak that its score is 0 in single precision; what is taken of
+# the paths to a label is the largest or log Σ exp.
 
-    (documents, candidates) int64, PAD where no opened cluster leads; the rest is as in `best_paths`.
+
+def log_beliefs(
+    wanted: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, scores: np.ndarray,
+    n_labels: int, add: bool,
+) -> np.ndarray:  # fmt: skip
+    """Logarithms of how well a document's paths lead to the labels `wanted`, (documents, any) with PAD.
+
+    Beliefs and scores are logarithms too.  float32, −∞ at PAD and where no path leads.
     """
-    place = np.full(n_labels, PAD, np.int32)
-    place[candidates] = np.arange(len(candidates), dtype=np.int32)
-    shape = (len(clusters), len(candidates))
-    edges, values = np.full(shape, PAD, np.int64), np.full(shape, -1, np.float32)
-    in_threads(
-        lambda start, stop: _paths_to(place, clusters, beliefs, labels, scores, start, stop, edges, values),
-        len(clusters),
-    )
-    return edges
+    values = np.full(wanted.shape, -np.inf, np.float32)
+
+    def part(start: int, stop: int) -> None:
+        place = np.full(n_labels, PAD, np.int32)
+        _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, stop, values)
+
+    in_threads(part, len(wanted))
+    return values
 
 
 @njit(nogil=True, cache=True)
-def _paths_to(place, clusters, beliefs, labels, scores, start, stop, edges, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, stop, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    totals = np.empty(wanted.shape[1], np.float32)
     for document in range(start, stop):
+        _set_places(place, wanted[document], True)
+        best = values[document]
         for at, cluster in enumerate(clusters[document]):
             if cluster == PAD:
                 continue
@@ -132,10 +142,75 @@ def _paths_to(place, clusters, beliefs, labels, scores, start, stop, edges, valu
                 label = labels[cluster, edge]
                 if label == PAD:
                     break
-                candidate = place[label]
-                if candidate == PAD:
+                column = place[label]
+                if column == PAD:
                     continue
-                score = beliefs[document, at] * scores[cluster, edge]
-                if score > values[document, candidate]:
-                    values[document, candidate] = score
-                    edges[document, candidate] = cluster * labels.shape[1] + edge
+                score = beliefs[document, at] + scores[cluster, edge]
+                if best[column] == -np.inf:
+                    best[column], totals[column] = score, np.float32(1)
+                elif score > best[column]:
+                    totals[column] = totals[column] * np.exp(best[column] - score) + np.float32(1)
+                    best[column] = score
+                else:
+                    totals[column] += np.exp(score - best[column])
+        if add:
+            for column in range(len(best)):
+                if best[column] > -np.inf:
+                    best[column] += np.log(totals[column])
+        _set_places(place, wanted[document], False)
+
+
+def log_belief_gradients(
+    gradient: np.ndarray, values: np.ndarray, wanted: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray,
+    labels: np.ndarray, scores: np.ndarray, n_labels: int, add: bool,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """What `gradient` of the `values` that `log_beliefs` gave means for beliefs and for scores.
+
+    It goes to the best path, the first of several as good, or with `add` to all, each by its share.
+    """
+    of_beliefs = np.zeros_like(beliefs)
+
+    def part(start: int, stop: int) -> np.ndarray:
+        place, of_scores = np.full(n_labels, PAD, np.int32), np.zeros_like(scores)
+        _log_belief_gradients(
+            gradient, values, wanted, clusters, beliefs, labels, scores, add, place, start, stop, of_beliefs, of_scores
+        )
+        return of_scores
+
+    return of_beliefs, sum(in_threads(part, len(wanted)))  # type: ignore[return-value]
+
+
+@njit(nogil=True, cache=True)
+def _log_belief_gradients(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    gradient, values, wanted, clusters, beliefs, labels, scores, add, place, start, stop, of_beliefs, of_scores  # noqa: ANN001
+):  # fmt: skip
+    for document in range(start, stop):
+        _set_places(place, wanted[document], True)
+        for at, cluster in enumerate(clusters[document]):
+            if cluster == PAD:
+                continue
+            for edge in range(labels.shape[1]):
+                label = labels[cluster, edge]
+                if label == PAD:
+                    break
+                column = place[label]
+                if column == PAD:
+                    continue
+                score = beliefs[document, at] + scores[cluster, edge]
+                if add:
+                    share = gradient[document, column] * np.exp(score - values[document, column])
+                elif score == values[document, column]:
+                    share, place[label] = gradient[document, column], PAD
+                else:
+                    continue
+                of_beliefs[document, at] += share
+                of_scores[cluster, edge] += share
+        _set_places(place, wanted[document], False)
+
+
+@njit(nogil=True, cache=True)
+def _set_places(place, labels, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Where each label stands in its row, or nowhere any more."""
+    for at, label in enumerate(labels):
+        if label != PAD:
+            place[label] = at if known else PAD

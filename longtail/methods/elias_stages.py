@@ -347,7 +347,7 @@ def heads_on(router: GraphRouter, classifiers: Classifiers, stage: Stage, config
 
 def router_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float) -> GraphRouter:
     """A graph, on vectors of this length."""
-    return GraphRouter(dim, graph, n_labels, walk.beam, walk.alpha, beta, walk.shortlist)
+    return GraphRouter(dim, graph, n_labels, walk.beam, walk.alpha, beta, walk.shortlist, walk.paths == "all")
 
 
 def trained(name: str, network: Network[Head], texts: Source, stage: Stage, config: Config, run: Run) -> Network[Head]:

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from longtail.corpus import PAD
 from longtail.index.graph import Graph, GraphIndex
-from longtail.kernels.paths import best_paths, paths_to
+from longtail.kernels import paths
+from longtail.kernels.paths import best_labels
 from longtail.losses import masked_bce_per_document, product_bce_per_document
 from longtail.rankers.classifiers import Classifiers
 from longtail.rankers.clustered import Clustered, each_its_own
@@ -42,22 +43,38 @@ class Found:
 class Opened:
     """The clusters that a batch opens, and the edges that leave them."""
 
-    log_beliefs: Tensor  # (documents, clusters): log ŝ_c
-    touched: np.ndarray  # (opened clusters,) in order
+    clusters: np.ndarray  # (documents, width) int32 rows of `labels`, PAD
+    log_beliefs: Tensor  # (documents, width): log ŝ_c
+    labels: np.ndarray  # (opened clusters, edges) int32, PAD
     log_edges: Tensor  # (opened clusters, edges): log ŝ_c,l
-    # Places in `touched` and beliefs, (documents, width) each; labels and scores of edges.
-    arrays: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    n_labels: int
+    add: bool  # whether all paths to a label speak for it, or the best alone
 
-    def log_beliefs_along(self, edges: np.ndarray) -> Tensor:
-        """log ŷ of the paths that end with these edges, places in `log_edges`; anything at PAD.
+    def best(self, k: int, wanted: np.ndarray) -> np.ndarray:
+        """The k labels with the largest ŷ, those wanted first, (documents, k) int32."""
+        beliefs, edges = (array_of(each.exp()) for each in (self.log_beliefs, self.log_edges))
+        return best_labels(self.clusters, beliefs, self.labels, edges, self.n_labels, k, wanted, self.add)[0]
 
-        A path is chosen by its score; belief and edge on it learn from what comes of the choice (6).
-        """
-        device, edges = self.log_edges.device, edges.clip(min=0)
-        clusters = torch.from_numpy(self.touched[edges // self.log_edges.shape[1]]).to(device)
-        at = torch.from_numpy(edges).to(device)
-        on_path = self.log_edges.flatten().index_select(0, at.flatten()).view(at.shape)
-        return self.log_beliefs.gather(1, clusters) + on_path
+    def log_beliefs_in(self, labels: np.ndarray) -> Tensor:
+        """log ŷ (6) of labels, (documents, any) with PAD; 0 at PAD and where no path leads."""
+        values = _LogBeliefs.apply(self.log_beliefs, self.log_edges, self, labels)
+        return values.masked_fill(values == -math.inf, 0).clamp(max=0)
+
+
+class _LogBeliefs(torch.autograd.Function):
+    """The compiled walk, on a CPU whatever the device of the rest: it is whole numbers, looked up."""
+
+    @staticmethod
+    def forward(ctx, log_beliefs: Tensor, log_edges: Tensor, walk: Opened, labels: np.ndarray) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        ctx.graph = walk.clusters, array_of(log_beliefs), walk.labels, array_of(log_edges), walk.n_labels, walk.add
+        ctx.wanted, ctx.values = labels, paths.log_beliefs(labels, *ctx.graph)
+        return torch.from_numpy(ctx.values).to(log_beliefs.device)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
+        parts = paths.log_belief_gradients(array_of(gradient), ctx.values, ctx.wanted, *ctx.graph)
+        of_beliefs, of_edges = (torch.from_numpy(part).to(gradient.device) for part in parts)
+        return of_beliefs, of_edges, None, None
 
 
 class GraphRouter(nn.Module):
@@ -65,11 +82,14 @@ class GraphRouter(nn.Module):
 
     parents: Tensor  # (labels,)
 
-    def __init__(self, dim: int, graph: Graph, n_labels: int, beam: int, alpha: float, beta: float, shortlist: int):
+    def __init__(
+        self, dim: int, graph: Graph, n_labels: int, beam: int, alpha: float, beta: float, shortlist: int,
+        add: bool = False,
+    ):  # fmt: skip
         super().__init__()
         n_clusters = len(graph.labels)
         self.labels, self.n_labels, self.alpha, self.beta = graph.labels, n_labels, alpha, beta
-        self.beam, self.shortlist = min(beam, n_clusters), min(shortlist, n_labels)
+        self.beam, self.shortlist, self.add = min(beam, n_clusters), min(shortlist, n_labels), add
         self.clusters = nn.Linear(dim, n_clusters)
         self.edges = nn.Parameter(torch.from_numpy(np.array(graph.weights)), requires_grad=beta < math.inf)
         self.register_buffer("parents", torch.from_numpy(graph.parents(n_labels).astype(np.int64)))
@@ -82,14 +102,8 @@ class GraphRouter(nn.Module):
     def forward(self, documents: Tensor, positives: Tensor) -> Found:
         """The labels with the best paths and all true ones, `positives` (documents, most) with PAD."""
         walk, wanted = self.walk(documents, positives), array_of(positives).astype(np.int32)
-        labels, _, at = best_paths(*walk.arrays, self.n_labels, self._width(wanted), wanted)
-        return Found(torch.from_numpy(labels).to(documents.device), walk.log_beliefs_along(at))
-
-    def toward(self, candidates: np.ndarray, documents: Tensor, positives: Tensor) -> tuple[Tensor, Tensor]:
-        """log ŷ of the same labels for every document, and whether there is a path: (documents, candidates) each."""
-        walk = self.walk(documents, positives)
-        at = paths_to(candidates, *walk.arrays, self.n_labels)
-        return walk.log_beliefs_along(at), torch.from_numpy(at != PAD).to(documents.device)
+        labels = walk.best(self._width(wanted), wanted)
+        return Found(torch.from_numpy(labels).to(documents.device), walk.log_beliefs_in(labels))
 
     def walk(self, documents: Tensor, positives: Tensor) -> Opened:
         """What documents open, (1)-(5)."""
@@ -97,11 +111,10 @@ class GraphRouter(nn.Module):
         log_beliefs = (math.log(self.alpha) + logits.log_softmax(1)).clamp(max=0)  # (1)
         opened = self.opened(logits.detach(), positives)
         touched = in_order(opened[opened != PAD])
-        log_edges = self._log_edges(touched, documents.device)
         places = np.where(opened == PAD, PAD, np.searchsorted(touched, opened)).astype(np.int32)
-        beliefs = array_of(log_beliefs.exp().gather(1, torch.from_numpy(opened.clip(min=0)).to(documents.device)))
-        arrays = places, beliefs, self.labels[touched], array_of(log_edges.exp())
-        return Opened(log_beliefs, touched, log_edges, arrays)
+        on_the_way = log_beliefs.gather(1, torch.from_numpy(opened.clip(min=0)).to(documents.device))
+        log_edges = self._log_edges(touched, documents.device)
+        return Opened(places, on_the_way, self.labels[touched], log_edges, self.n_labels, self.add)
 
     def opened(self, logits: Tensor, positives: Tensor) -> np.ndarray:
         """Ĉ (2)-(4): the top b clusters and the parents of all true labels, each once, (documents, width) with PAD."""
@@ -127,7 +140,7 @@ class GraphRouter(nn.Module):
         """What it has come to."""
         rows = linear_of(self.clusters)
         walk = self.beam, self.alpha, self.beta, self.shortlist
-        return GraphIndex(self._graph(), rows.rows, rows.biases, *walk, self.n_labels)
+        return GraphIndex(self._graph(), rows.rows, rows.biases, *walk, self.n_labels, "all" if self.add else "best")
 
 
 class GraphHeads(nn.Module):
@@ -144,27 +157,32 @@ class GraphHeads(nn.Module):
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """L = L_c + λ L_s, given document vectors (documents, dim) and true labels (documents, most), PAD."""
         found = self.router(documents, positives)
-        inside, targets = found.labels != PAD, found.targets(positives)
-        return self._loss(self.logits(documents, found.labels), found.log_beliefs, targets, inside)
+        inside, targets, logits = found.labels != PAD, found.targets(positives), self.logits(documents, found.labels)
+        if self.alone:
+            ranking = masked_bce_per_document(logits, targets, inside)
+        else:
+            ranking = product_bce_per_document(logits, found.log_beliefs, targets, inside)  # (7)
+        return self._with_recall(ranking, found.log_beliefs * targets)
 
     def loss_on(self, candidates: np.ndarray, documents: Tensor, positives: Tensor) -> Tensor:
         """The same where every document meets the same candidates, all true labels among them.
 
         A candidate to which no path leads is still to be refused: its classifier is on its own, as if ŷ were 1.
         """
-        log_beliefs, reached = self.router.toward(candidates, documents, positives)
+        walk, targets = self.router.walk(documents, positives), one_hot(positives, candidates)
         rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
-        targets = one_hot(positives, candidates)
-        logits = torch.addmm(biases, documents, rows.T)
-        return self._loss(logits, log_beliefs.masked_fill(~reached, 0), targets, torch.ones_like(targets))
-
-    def _loss(self, logits: Tensor, log_beliefs: Tensor, targets: Tensor, inside: Tensor) -> Tensor:
-        if self.alone:
+        logits, inside = torch.addmm(biases, documents, rows.T), torch.ones_like(targets)
+        if self.alone:  # then nobody asks for beliefs in other labels than true ones
             ranking = masked_bce_per_document(logits, targets, inside)
-        else:
-            ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)
-        recall = -(log_beliefs * targets).sum() / len(logits)  # (8)
-        return ranking + self.shortlist_loss * recall
+            return self._with_recall(ranking, walk.log_beliefs_in(array_of(positives).astype(np.int32)))
+        met = np.broadcast_to(candidates.astype(np.int32), targets.shape)
+        log_beliefs = walk.log_beliefs_in(met)
+        ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)
+        return self._with_recall(ranking, log_beliefs * targets)
+
+    def _with_recall(self, ranking: Tensor, log_beliefs: Tensor) -> Tensor:
+        """L_c + λ L_s, given log ŷ of true labels and 0 elsewhere (8)."""
+        return ranking - self.shortlist_loss * log_beliefs.sum() / len(log_beliefs)
 
     def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
         """w_l · φ + b_l of each document's labels, (documents, K); anything at PAD."""

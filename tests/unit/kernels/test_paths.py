@@ -6,20 +6,19 @@ import numpy as np
 import pytest
 
 from longtail.corpus import PAD
-from longtail.kernels.paths import best_paths, opened, paths_to
+from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, opened
 
 
-def best_paths_plainly(clusters, beliefs, labels, scores, k, wanted) -> list[list[tuple[int, float]]]:
-    """Every path written down; of each label the best; wanted labels first, then by score and label."""
-    rows = []
+def beliefs_plainly(clusters, beliefs, labels, scores, add: bool) -> list[dict[int, float]]:
+    """Every path of every document written down; of each label the best, or the sum."""
+    rows: list[dict[int, float]] = []
     for document in range(len(clusters)):
-        best: dict[int, float] = {}
+        rows.append({})
         for cluster, belief in zip(clusters[document], beliefs[document]):
-            for label, score in zip(labels[cluster], scores[cluster]) if cluster != PAD else ():
+            for label, score in zip(labels[cluster].tolist(), scores[cluster]) if cluster != PAD else ():
                 if label != PAD:
-                    best[int(label)] = max(best.get(int(label), -1.0), float(np.float32(belief) * np.float32(score)))
-        must = set(wanted[document].tolist())
-        rows.append(sorted(best.items(), key=lambda item: (item[0] not in must, -item[1], item[0]))[:k])
+                    path, before = float(belief * score), rows[-1].get(label, 0.0)
+                    rows[-1][label] = before + path if add else max(before, path)
     return rows
 
 
@@ -30,33 +29,73 @@ def graph(rng: np.random.Generator, clusters: int, edges: int, n_labels: int) ->
     return rows
 
 
+def walks(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Nine documents, three of six clusters each, which lead to twelve labels: clusters, beliefs, labels, scores."""
+    labels, scores = graph(rng, 6, 5, 12), rng.random((6, 5), np.float32)
+    clusters = np.stack([rng.permutation(6)[:3] for _ in range(9)]).astype(np.int32)
+    clusters[rng.random(clusters.shape) < 0.2] = PAD
+    return clusters, rng.random(clusters.shape, np.float32), labels, scores
+
+
+@pytest.mark.parametrize("add", [False, True])
 @pytest.mark.parametrize("k", [1, 4, 40])
 @pytest.mark.parametrize("n_wanted", [0, 2])
-def test_best_paths_are_those_found_by_writing_all_of_them_down(k: int, n_wanted: int):
+def test_best_labels_are_those_found_by_writing_all_paths_down(k: int, n_wanted: int, add: bool):
     rng = np.random.default_rng(k)
-    labels, scores = graph(rng, 6, 5, 12), rng.random((6, 5), np.float32)
-    clusters = np.stack([rng.permutation(6)[:3] for _ in range(9)]).astype(np.int32)
-    clusters[rng.random(clusters.shape) < 0.2] = PAD
-    beliefs, wanted = rng.random(clusters.shape, np.float32), rng.integers(-1, 12, (9, n_wanted)).astype(np.int32)
-    found, values, edges = best_paths(clusters, beliefs, labels, scores, 12, k, wanted)
-    for at, expected in enumerate(best_paths_plainly(clusters, beliefs, labels, scores, k, wanted)):
+    arrays, wanted = walks(rng), rng.integers(-1, 12, (9, n_wanted)).astype(np.int32)
+    found, values = best_labels(*arrays, 12, k, wanted, add)
+    for at, beliefs in enumerate(beliefs_plainly(*arrays, add)):
+        must = set(wanted[at].tolist())
+        expected = sorted(beliefs.items(), key=lambda item: (item[0] not in must, -item[1], item[0]))[:k]
         count = len(expected)
         assert found[at, :count].tolist() == [label for label, _ in expected] and (found[at, count:] == PAD).all()
-        np.testing.assert_allclose(values[at, :count], [score for _, score in expected], atol=1e-6)
-        assert labels.ravel()[edges[at, :count]].tolist() == found[at, :count].tolist()
+        np.testing.assert_allclose(values[at, :count], [min(1, score) for _, score in expected], atol=1e-6)
 
 
-def test_paths_to_given_labels_are_the_best_ones_that_lead_there():
-    rng = np.random.default_rng(0)
-    labels, scores = graph(rng, 6, 5, 12), rng.random((6, 5), np.float32)
-    clusters = np.stack([rng.permutation(6)[:3] for _ in range(9)]).astype(np.int32)
-    clusters[rng.random(clusters.shape) < 0.2] = PAD
-    beliefs, candidates = rng.random(clusters.shape, np.float32), np.array([1, 4, 5, 11])
-    edges = paths_to(candidates, clusters, beliefs, labels, scores, 12)
-    found, _, at = best_paths(clusters, beliefs, labels, scores, 12, 12)
-    for document in range(9):
-        ends = dict(zip(found[document].tolist(), at[document].tolist()))
-        assert edges[document].tolist() == [ends.get(label, PAD) for label in candidates.tolist()]
+@pytest.mark.parametrize("add", [False, True])
+def test_beliefs_in_given_labels_are_what_their_paths_say(add: bool):
+    clusters, beliefs, labels, scores = walks(np.random.default_rng(0))
+    wanted = np.tile(np.array([1, 4, PAD, 5, 11], np.int32), (9, 1))
+    values = log_beliefs(wanted, clusters, np.log(beliefs), labels, np.log(scores), 12, add)
+    expected = [[row.get(label, 0.0) for label in wanted[0].tolist()] for row in beliefs_plainly(*walks(np.random.default_rng(0)), add)]
+    np.testing.assert_allclose(np.exp(values), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("add", [False, True])
+def test_gradients_of_beliefs_are_small_differences(add: bool):
+    rng = np.random.default_rng(1)
+    clusters, beliefs, labels, scores = walks(rng)
+    logs, wanted = [np.log(beliefs), np.log(scores)], rng.permuted(np.tile(np.arange(12, dtype=np.int32), (9, 1)), axis=1)[:, :5]
+
+    def value(logs: list[np.ndarray]) -> np.ndarray:
+        return log_beliefs(wanted, clusters, logs[0], labels, logs[1], 12, add)
+
+    values = value(logs)
+    reached, weights = values > -np.inf, rng.standard_normal(wanted.shape).astype(np.float32)
+    gradients = log_belief_gradients(weights, values, wanted, clusters, logs[0], labels, logs[1], 12, add)
+    for which, gradient in enumerate(gradients):
+        for at in np.ndindex(gradient.shape):
+            ends = []
+            for step in (-1e-2, 1e-2):
+                moved = [part.copy() for part in logs]
+                moved[which][at] += step
+                ends.append((value(moved)[reached].astype(np.float64) * weights[reached]).sum())
+            assert (ends[1] - ends[0]) / 2e-2 == pytest.approx(gradient[at], abs=2e-3)
+
+
+def test_of_paths_as_good_the_first_learns():
+    clusters, labels = np.array([[0, 1]], np.int32), np.array([[3], [3]], np.int32)
+    nothing = np.zeros((1, 2), np.float32), np.zeros((2, 1), np.float32)
+    wanted, one = np.array([[3]], np.int32), np.ones((1, 1), np.float32)
+    values = log_beliefs(wanted, clusters, nothing[0], labels, nothing[1], 4, add=False)
+    of_beliefs, of_scores = log_belief_gradients(one, values, wanted, clusters, nothing[0], labels, nothing[1], 4, False)
+    assert of_beliefs.tolist() == [[1, 0]] and of_scores.tolist() == [[1], [0]]
+
+
+def test_paths_too_weak_for_single_precision_still_say_where_to_go():
+    weak = np.full((1, 1), -200, np.float32)
+    clusters, labels, wanted = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32)
+    assert log_beliefs(wanted, clusters, weak, labels, weak, 1, add=True).tolist() == [[-400]]
 
 
 def test_opened_clusters_are_a_clipped_softmax():
