@@ -131,33 +131,49 @@ def log_beliefs(
 
 @njit(nogil=True, cache=True)
 def _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, stop, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    most = clusters.shape[1] * labels.shape[1]
+    columns, edges, paths = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float32)
     totals = np.empty(wanted.shape[1], np.float32)
     for document in range(start, stop):
-        _set_places(place, wanted[document], True)
-        best = values[document]
-        for at, cluster in enumerate(clusters[document]):
-            if cluster == PAD:
-                continue
-            for edge in range(labels.shape[1]):
-                label = labels[cluster, edge]
-                if label == PAD:
-                    break
-                column = place[label]
-                if column == PAD:
-                    continue
-                score = beliefs[document, at] + scores[cluster, edge]
-                if best[column] == -np.inf:
-                    best[column], totals[column] = score, np.float32(1)
-                elif score > best[column]:
-                    totals[column] = totals[column] * np.exp(best[column] - score) + np.float32(1)
-                    best[column] = score
-                else:
-                    totals[column] += np.exp(score - best[column])
+        best, steps = values[document], (clusters[document], beliefs[document], labels, scores)
+        count = _paths_to(wanted[document], *steps, place, columns, edges, paths)
+        for at in range(count):
+            best[columns[at]] = max(best[columns[at]], paths[at])
         if add:
+            totals[:] = 0
+            for at in range(count):
+                totals[columns[at]] += np.exp(paths[at] - best[columns[at]])
             for column in range(len(best)):
-                if best[column] > -np.inf:
-                    best[column] += np.log(totals[column])
-        _set_places(place, wanted[document], False)
+                best[column] += np.log(totals[column]) if totals[column] > 0 else 0
+
+
+@njit(nogil=True, cache=True)
+def _paths_to(wanted, clusters, beliefs, labels, scores, place, columns, edges, paths):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Every path of a document to a label that is wanted: which one, by what edge of what cluster, and its score.
+
+    An edge is said as its place among all that leave the clusters opened.  `place` (labels,) is PAD between documents.
+    """
+    count, width = 0, labels.shape[1]
+    _set_places(place, wanted, True)
+    for at, cluster in enumerate(clusters):
+        for edge in range(width if cluster != PAD else 0):
+            label = labels[cluster, edge]
+            if label == PAD:
+                break
+            if place[label] != PAD:
+                columns[count], edges[count] = place[label], at * width + edge
+                paths[count] = beliefs[at] + scores[cluster, edge]
+                count += 1
+    _set_places(place, wanted, False)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _set_places(place, labels, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Where each label stands in its row, or nowhere any more."""
+    for at, label in enumerate(labels):
+        if label != PAD:
+            place[label] = at if known else PAD
 
 
 def log_belief_gradients(
@@ -184,33 +200,18 @@ def log_belief_gradients(
 def _log_belief_gradients(  # type: ignore[no-untyped-def]  # noqa: ANN202
     gradient, values, wanted, clusters, beliefs, labels, scores, add, place, start, stop, of_beliefs, of_scores  # noqa: ANN001
 ):  # fmt: skip
+    width, most = labels.shape[1], clusters.shape[1] * labels.shape[1]
+    columns, edges, paths = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float32)
+    given = np.empty(wanted.shape[1], np.bool_)
     for document in range(start, stop):
-        _set_places(place, wanted[document], True)
-        for at, cluster in enumerate(clusters[document]):
-            if cluster == PAD:
-                continue
-            for edge in range(labels.shape[1]):
-                label = labels[cluster, edge]
-                if label == PAD:
-                    break
-                column = place[label]
-                if column == PAD:
-                    continue
-                score = beliefs[document, at] + scores[cluster, edge]
-                if add:
-                    share = gradient[document, column] * np.exp(score - values[document, column])
-                elif score == values[document, column]:
-                    share, place[label] = gradient[document, column], PAD
-                else:
-                    continue
-                of_beliefs[document, at] += share
-                of_scores[cluster, edge] += share
-        _set_places(place, wanted[document], False)
-
-
-@njit(nogil=True, cache=True)
-def _set_places(place, labels, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Where each label stands in its row, or nowhere any more."""
-    for at, label in enumerate(labels):
-        if label != PAD:
-            place[label] = at if known else PAD
+        steps = clusters[document], beliefs[document], labels, scores
+        count = _paths_to(wanted[document], *steps, place, columns, edges, paths)
+        given[:] = False
+        for at in range(count):
+            column, opened_at = columns[at], edges[at] // width
+            share = np.exp(paths[at] - values[document, column])
+            if not add:
+                share = np.float32(share >= 1 and not given[column])
+                given[column] |= share == 1
+            of_beliefs[document, opened_at] += share * gradient[document, column]
+            of_scores[clusters[document, opened_at], edges[at] % width] += share * gradient[document, column]

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Generic, Self, TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor, nn
 
-from longtail.corpus import PAD, Corpus, Documents
-from longtail.data.batches import BagBatch, BagBatches, Batches, TokenBatch, TokenBatches, generator, longest_first
+from longtail.corpus import Corpus, Documents
+from longtail.data.batches import BagBatches, Batches, TokenBatches
 from longtail.encoders.pretrained import pretrained
 from longtail.encoders.text import BAG
 from longtail.encoders.text_layers import BagText, TransformerText
@@ -32,16 +29,10 @@ from longtail.index.graph import Graph, Walk, likely_edges, partition
 from longtail.index.partition import cluster_texts
 from longtail.kernels.csr import rows_of, take
 from longtail.methods.elias import Config, Data, Elias, Stage
+from longtail.methods.elias_network import Encoder, Head, Negatives, Network, vectors_of
 from longtail.rankers.classifiers import Classifiers, FreeRows, ReadRows
-from longtail.rankers.clustered import Clustered
-from longtail.rankers.clustered_heads import array_of
-from longtail.rankers.graphed import Graphed
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter, OneVsAll
-from longtail.rankers.meeting import in_order
-from longtail.ranking import Ranking
-from longtail.train.loop import on_device, seeded
-from longtail.train.optim import Group, Optim, adamw
-from longtail.train.row_adam import RowAdam
+from longtail.train.loop import seeded
 from longtail.train.run import Run
 from longtail.train.settings import with_many_steps
 
@@ -78,9 +69,6 @@ def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
 
 
 # -- what is read --------------------------------------------------------------------------------------------------
-
-
-Encoder = BagText | TransformerText
 
 
 @dataclass(frozen=True)
@@ -131,20 +119,6 @@ def as_tokens(data: Data, config: Config, run: Run) -> Source:
     )
 
 
-def vectors_of(encoder: Encoder, batches: Batches, device: str) -> np.ndarray:
-    """φ of all documents, (documents, dim) float32."""
-    encoder.eval()
-    vectors = np.empty((len(batches.lengths), encoder.dim), np.float32)
-    for rows in longest_first(batches.lengths, AT_ONCE):
-        batch = on_device(batches.batch(rows, generator(0)), torch.device(device))
-        with torch.inference_mode():
-            vectors[rows] = encoder(batch).cpu().numpy()
-    return vectors
-
-
-AT_ONCE = 128  # documents read together where nothing is learned
-
-
 # -- clusters and graph --------------------------------------------------------------------------------------------
 
 
@@ -168,125 +142,12 @@ def grow(
         matches = sp.vstack([matches, index.matches(bag.documents(rows_of(texts.label_texts)))], format="csr")
         labels = sp.vstack([labels, sp.eye_array(labels.shape[1], dtype=np.float32)], format="csr")
     edges = config.edges or math.ceil(10 * data.train.n_labels / len(clusters))
-    return likely_edges(sp.csr_array(matches), sp.csr_array(labels), clusters, edges, config.seed, config.edge_start == "counted")
+    return likely_edges(
+        sp.csr_array(matches), sp.csr_array(labels), clusters, edges, config.seed, config.edge_start == "counted"
+    )
 
 
-# -- the network ---------------------------------------------------------------------------------------------------
-
-
-Head = TypeVar("Head", GraphHeads, OneVsAll)
-
-
-class Network(nn.Module, Generic[Head]):
-    """An encoder and what stands on its vectors.
-
-    With `negatives`, the candidates of a batch are its true labels and so many that each of its documents brings:
-    drawn from those that it ranked first when the epoch began, and a few from all.
-    """
-
-    pool: Tensor | None  # (documents, POOL) int32 labels, PAD
-
-    def __init__(self, encoder: Encoder, heads: Head, stage: Stage, negatives: Negatives | None = None):
-        super().__init__()
-        self.encoder, self.stage, self.negatives = encoder, stage, negatives
-        self.heads: Head = heads
-        self.settled: Graphed | Clustered | None = None  # while nothing learns, so that every label is read once
-        self.register_buffer("pool", None if negatives is None else negatives.any())
-
-    def start_epoch(self, epoch: int) -> None:
-        """True labels are looked for where they now hang most firmly, and negatives are what now is hardest."""
-        if not isinstance(self.heads, GraphHeads):
-            return
-        self.heads.router.find_parents()
-        if self.negatives is not None and self.pool is not None and epoch > 0:
-            self.pool.copy_(self.negatives.hardest(self.encoder, self.heads))
-            self.train()
-
-    def loss(self, batch: BagBatch | TokenBatch) -> Tensor:
-        """L = L_c + λ L_s, or of all labels the logistic loss."""
-        if self.negatives is None or not isinstance(self.heads, GraphHeads):
-            return self.heads.loss(self.encoder(batch), batch.positives)
-        assert self.pool is not None
-        candidates = self.negatives.with_true(batch.positives, self.pool[batch.rows])
-        return self.heads.loss_on(candidates, self.encoder(batch), batch.positives)
-
-    def rank(self, batch: BagBatch | TokenBatch, k: int) -> Ranking:
-        """What validation judges."""
-        if self.settled is None:
-            self.settled = self.heads.settled()
-        return self.settled.rank(self.encoder(batch).cpu().numpy(), k)
-
-    def train(self, mode: bool = True) -> Self:
-        """Whoever starts to learn, or stops, forgets what the heads had come to."""
-        self.settled = None
-        return super().train(mode)
-
-    def groups(self, optim: Optim) -> list[Group]:
-        """Every kind of parameter at its own rate."""
-        return encoder_groups(self.encoder, self.stage, optim) + head_groups(self.heads, self.stage, optim)
-
-
-@dataclass(frozen=True)
-class Negatives:
-    """How documents come by the labels that they bring to their batch."""
-
-    each: int  # brought by a document
-    texts: Batches = field(repr=False)
-
-    def any(self) -> Tensor:
-        """Before anything is known: labels that some document has."""
-        return self.known[torch.randint(len(self.known), (len(self.texts.lengths), POOL))]
-
-    @cached_property
-    def known(self) -> Tensor:
-        """Of labels without documents nothing is known, so they are nobody's hard negatives."""
-        return torch.from_numpy(np.unique(self.texts.labels.indices).astype(np.int32))
-
-    def hardest(self, encoder: Encoder, heads: GraphHeads) -> Tensor:
-        """The labels that every document ranks first of those it believes in most."""
-        vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
-        settled = heads.settled()
-        near = replace(settled.index, shortlist=min(settled.index.shortlist, RANKED))
-        labels = replace(settled, index=near).rank(vectors, POOL).labels
-        labels[~np.isin(labels, self.known.numpy())] = PAD
-        return torch.from_numpy(labels)
-
-    def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
-        """True labels and some of the documents' pools, and for every `EASY` of these any label: in order, once."""
-        shape = len(pool), self.each
-        hard = pool.gather(1, torch.randint(POOL, shape, device=pool.device))
-        easy = torch.randint(self.texts.labels.shape[1], (math.ceil(hard.numel() / EASY),))
-        names = np.concatenate([array_of(part).ravel() for part in (positives, hard, easy)])
-        return in_order(names[names != PAD]).astype(np.int64)
-
-
-POOL = 100  # labels that a document draws its negatives from
-RANKED = (
-    400  # labels whose scores fill a pool: fewer than are ranked in the end, for all of train is ranked every epoch
-)
-EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
-
-
-def encoder_groups(encoder: Encoder, stage: Stage, optim: Optim) -> list[Group]:
-    """A bag has few weights beside its token vectors, and none that knew anything before."""
-    own, words = (stage.cluster_lr, stage.label_lr) if isinstance(encoder, BagText) else (optim.lr, optim.lr)
-    groups = [Group("encoder", adamw(encoder.dense, own, optim.weight_decay), optim.accumulate)]
-    return [*groups, Group("words", RowAdam(encoder.tables, words), optim.accumulate)] if encoder.tables else groups
-
-
-def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> list[Group]:
-    """Labels and edges move where a batch touched them; edges are not averaged, for a mean of two graphs is none."""
-    groups = [Group("labels", RowAdam(heads.classifiers.tables, stage.label_lr), stage.accumulate)]
-    if heads.classifiers.dense:
-        blocks = adamw(heads.classifiers.dense, stage.cluster_lr, optim.weight_decay)
-        groups.append(Group("label texts", blocks, stage.accumulate))
-    if isinstance(heads, OneVsAll):
-        return groups
-    clusters, edges = heads.router.clusters.parameters(), heads.router.edges
-    groups.append(Group("clusters", adamw(clusters, stage.cluster_lr, optim.weight_decay), stage.accumulate))
-    if edges.requires_grad:
-        groups.append(Group("edges", RowAdam([edges], stage.label_lr), stage.accumulate, average=False))
-    return groups
+# -- networks before their first step ------------------------------------------------------------------------------
 
 
 def first_network(texts: Source, clusters: Clusters, stage: Stage, config: Config) -> Network[GraphHeads]:

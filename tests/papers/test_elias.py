@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,14 @@ from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.losses import product_bce_per_document
-from longtail.methods import elias_stages
-from longtail.methods.elias import Ranker
+from longtail.methods import elias_network, elias_stages
+from longtail.methods.elias import Ranker, Stage
 from longtail.rankers.classifiers import FreeRows, ReadRows
 from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
 from longtail.ranking import Ranking
+from longtail.train.settings import Optim
 from tests.planted import N_LABELS, word
 
 # Cluster 0 leads to labels 0 and 1, cluster 1 to labels 1, 2 and 3, cluster 2 to label 4 alone.
@@ -104,6 +106,20 @@ def test_a_label_is_believed_by_its_best_path():
     firmer = GraphIndex(Graph(LABELS, WEIGHTS * [[1], [4], [1]]), ROWS, np.zeros(3, np.float32), 2, 3, 2.0, 9, 5)
     # α = 3: beliefs 1 and 0.9; row 1 is 16:1:1, so label 1 is 1 · 0.5 or 0.9 · 1, and the larger counts, not the sum.
     assert beliefs(firmer.find(PHI))[1] == pytest.approx(0.9)
+
+
+def test_a_label_may_be_believed_by_all_its_paths():
+    """`walk.paths = "all"`: label 1 is 0.9 · 0.5 + 0.45 · 1 = 0.9, the same while learning; no belief is above 1."""
+    everyone = replace(index(), paths="all")
+    assert beliefs(everyone.find(PHI)) == pytest.approx({0: 0.9, 1: 0.9, 2: 0.225, 3: 0.225})
+    made = heads()
+    made.router.add = True
+    assert looked_at(made, [1]) == pytest.approx(beliefs(everyone.find(PHI)))
+    assert made.loss(torch.from_numpy(PHI), torch.tensor([[1]])).item() == pytest.approx(
+        -LOG(0.45) - LOG(1 - 0.45) - 2 * LOG(1 - 0.1125), rel=1e-5
+    )
+    surer = replace(everyone, alpha=3.0)  # 1 · 0.5 + 0.9 · 1
+    assert beliefs(surer.find(PHI))[1] == 1
 
 
 def test_only_the_k_best_are_ranked_and_never_a_pad():
@@ -211,13 +227,13 @@ def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
 def test_a_document_brings_labels_that_it_ranks_high_and_unknown_ones_only_by_chance():
     labels = sp.csr_array(np.eye(3, 5, dtype=np.float32))  # labels 3 and 4 have no document
     batches = BagBatches((np.arange(4), np.zeros(3, np.int32), np.ones(3, np.float32)), labels)
-    negatives = elias_stages.Negatives(2, batches)
+    negatives = elias_network.Negatives(2, batches)
     assert set(negatives.any().unique().tolist()) <= {0, 1, 2}
     encoder = torch.nn.Linear(2, 2)
     encoder.forward, encoder.dim = lambda batch: torch.from_numpy(PHI).repeat(len(batch.rows), 1), 2
     hard = negatives.hardest(encoder, heads(beam=3))
-    assert hard.shape == (3, elias_stages.POOL) and set(hard.unique().tolist()) == {PAD, 0, 1, 2}
-    drawn = negatives.with_true(torch.tensor([[1, PAD]]), torch.full((1, elias_stages.POOL), 2))
+    assert hard.shape == (3, elias_network.POOL) and set(hard.unique().tolist()) == {PAD, 0, 1, 2}
+    drawn = negatives.with_true(torch.tensor([[1, PAD]]), torch.full((1, elias_network.POOL), 2))
     assert {1, 2} <= set(drawn.tolist()) and (np.diff(drawn) > 0).all()
 
 
@@ -297,6 +313,15 @@ def test_edges_go_to_the_labels_of_the_documents_that_open_a_cluster():
     assert ((graph.weights[inside] >= 0) & (graph.weights[inside] < 1)).all() and len(
         np.unique(graph.weights[inside])
     ) == 7
+
+
+def test_counted_edges_start_as_likely_as_documents_say():
+    """Row 0 of A' is (1, .5), so its softmax is ⅔, ⅓; label 4 without documents is as good as absent, yet there."""
+    matches = sp.csr_array([[1, 0.2, 0], [0.5, 1, 0], [0, 0.9, 0.4], [0, 0, 0.4]])
+    graph = likely_edges(matches, sp.csr_array(np.eye(4, 5, dtype=np.float32)), THREE, 2, seed=0, counted=True)
+    shares = [dict(zip(row.tolist(), share)) for row, share in zip(graph.labels, graph.scores(1.0))]
+    assert shares[0][0] == pytest.approx(2 / 3) and shares[0][1] == pytest.approx(1 / 3)
+    assert shares[2][4] == pytest.approx(0.01 / 0.81) and shares[2][2] == pytest.approx(0.4 / 0.81)
 
 
 def test_clusters_start_with_what_the_texts_of_their_labels_say():
@@ -387,7 +412,7 @@ def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict)
 def test_averaged_weights_learn_and_edges_are_not_averaged(planted: Splits):
     model = fit("elias", planted.train, **(QUICK | {"stage_1.optim.average_from": 2, "stage_2.optim.average_from": 2}))
     assert share_found(model) >= 0.8
-    groups = elias_stages.head_groups(heads(), elias_stages.Stage(), elias_stages.Optim())
+    groups = elias_network.head_groups(heads(), Stage(), Optim())
     averaged = {group.name: group.average for group in groups}
     assert averaged == {"clusters": True, "labels": True, "edges": False}
 
@@ -396,7 +421,7 @@ NOTHING = BagBatches((np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, 
 
 
 def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(planted: Splits):
-    first = elias_stages.Network(torch.nn.Identity(), heads(), elias_stages.Stage())
+    first = elias_network.Network(torch.nn.Identity(), heads(), Stage())
     first.encoder.dim = 2
     config = elias_stages.Config(handed_on="encoder", ranker=Ranker(negatives=0))
     texts = elias_stages.Source(lambda: None, None, NOTHING, NOTHING)
@@ -415,15 +440,15 @@ def test_a_training_killed_in_stage_2_ends_with_the_same_ranking(
         return fit("elias", planted.train, run=run, **settings).rank(planted.test.documents, k=10)
 
     whole = answers(tmp_path / "whole")
-    learn, steps = elias_stages.Network.loss, []
+    learn, steps = elias_network.Network.loss, []
 
-    def dying(self: elias_stages.Network, batch: object) -> torch.Tensor:
+    def dying(self: elias_network.Network, batch: object) -> torch.Tensor:
         steps.append(batch)
         if len(steps) == 40 + 60:
             raise KeyboardInterrupt
         return learn(self, batch)
 
-    monkeypatch.setattr(elias_stages.Network, "loss", dying)
+    monkeypatch.setattr(elias_network.Network, "loss", dying)
     with pytest.raises(KeyboardInterrupt):
         answers(tmp_path / "killed")
     resumed = answers(tmp_path / "killed")

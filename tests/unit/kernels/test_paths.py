@@ -57,7 +57,10 @@ def test_beliefs_in_given_labels_are_what_their_paths_say(add: bool):
     clusters, beliefs, labels, scores = walks(np.random.default_rng(0))
     wanted = np.tile(np.array([1, 4, PAD, 5, 11], np.int32), (9, 1))
     values = log_beliefs(wanted, clusters, np.log(beliefs), labels, np.log(scores), 12, add)
-    expected = [[row.get(label, 0.0) for label in wanted[0].tolist()] for row in beliefs_plainly(*walks(np.random.default_rng(0)), add)]
+    expected = [
+        [row.get(label, 0.0) for label in wanted[0].tolist()]
+        for row in beliefs_plainly(*walks(np.random.default_rng(0)), add)
+    ]
     np.testing.assert_allclose(np.exp(values), expected, rtol=1e-5)
 
 
@@ -65,7 +68,10 @@ def test_beliefs_in_given_labels_are_what_their_paths_say(add: bool):
 def test_gradients_of_beliefs_are_small_differences(add: bool):
     rng = np.random.default_rng(1)
     clusters, beliefs, labels, scores = walks(rng)
-    logs, wanted = [np.log(beliefs), np.log(scores)], rng.permuted(np.tile(np.arange(12, dtype=np.int32), (9, 1)), axis=1)[:, :5]
+    logs, wanted = (
+        [np.log(beliefs), np.log(scores)],
+        rng.permuted(np.tile(np.arange(12, dtype=np.int32), (9, 1)), axis=1)[:, :5],
+    )
 
     def value(logs: list[np.ndarray]) -> np.ndarray:
         return log_beliefs(wanted, clusters, logs[0], labels, logs[1], 12, add)
@@ -88,7 +94,9 @@ def test_of_paths_as_good_the_first_learns():
     nothing = np.zeros((1, 2), np.float32), np.zeros((2, 1), np.float32)
     wanted, one = np.array([[3]], np.int32), np.ones((1, 1), np.float32)
     values = log_beliefs(wanted, clusters, nothing[0], labels, nothing[1], 4, add=False)
-    of_beliefs, of_scores = log_belief_gradients(one, values, wanted, clusters, nothing[0], labels, nothing[1], 4, False)
+    of_beliefs, of_scores = log_belief_gradients(
+        one, values, wanted, clusters, nothing[0], labels, nothing[1], 4, False
+    )
     assert of_beliefs.tolist() == [[1, 0]] and of_scores.tolist() == [[1], [0]]
 
 
