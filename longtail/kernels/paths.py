@@ -6,6 +6,8 @@ A document's path to a label is a cluster it opened, (documents, width) with PAD
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from numba import njit
 
@@ -42,6 +44,16 @@ def _opened(documents, rows, biases, alpha, start, stop, best_rows, beliefs):  #
                 best[j] = min(np.float32(1), alpha * np.exp(best[j] - largest) / total)
 
 
+_here = threading.local()
+
+
+def nowhere(n_labels: int) -> np.ndarray:
+    """(n_labels,) int32 of PAD, for loops that leave it as they found it: a query is not to cost a write a label."""
+    if len(getattr(_here, "place", ())) < n_labels:
+        _here.place = np.full(n_labels, PAD, np.int32)
+    return _here.place[:n_labels]
+
+
 def best_labels(
     clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, scores: np.ndarray, n_labels: int, k: int,
     wanted: np.ndarray | None = None, add: bool = False,
@@ -54,7 +66,7 @@ def best_labels(
     best = np.full(shape, PAD, np.int32), np.zeros(shape, np.float32)
 
     def part(start: int, stop: int) -> None:
-        place = np.full(n_labels, PAD, np.int32)
+        place = nowhere(n_labels)
         _best_labels(clusters, beliefs, labels, scores, wanted, add, place, start, stop, *best)
 
     in_threads(part, len(clusters))
@@ -122,7 +134,7 @@ def log_beliefs(
     values = np.full(wanted.shape, -np.inf, np.float32)
 
     def part(start: int, stop: int) -> None:
-        place = np.full(n_labels, PAD, np.int32)
+        place = nowhere(n_labels)
         _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, stop, values)
 
     in_threads(part, len(wanted))
@@ -187,7 +199,7 @@ def log_belief_gradients(
     of_beliefs = np.zeros_like(beliefs)
 
     def part(start: int, stop: int) -> np.ndarray:
-        place, of_scores = np.full(n_labels, PAD, np.int32), np.zeros_like(scores)
+        place, of_scores = nowhere(n_labels), np.zeros_like(scores)
         _log_belief_gradients(
             gradient, values, wanted, clusters, beliefs, labels, scores, add, place, start, stop, of_beliefs, of_scores
         )
