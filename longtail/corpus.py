@@ -164,6 +164,7 @@ class Corpus:
     ids: Texts | None = None
     filtered: sp.csr_array | None = None
     official_valid: Corpus | None = field(default=None, repr=False)
+    part_of: tuple[str, ...] = field(default=(), repr=False)  # fingerprints of the corpora it was taken from
 
     @classmethod
     def of(cls, texts: Iterable[str], label_lists: Iterable[Iterable[str]], name: str = "corpus") -> Corpus:
@@ -229,6 +230,7 @@ class Corpus:
             ids=None if self.ids is None else self.ids[rows],
             filtered=None if self.filtered is None else self.filtered[rows],
             official_valid=None,
+            part_of=(*self.part_of, self.fingerprint),
         )
 
     def hold_out(self, documents: int, seed: int) -> tuple[Corpus, Corpus]:

@@ -119,12 +119,6 @@ def validation_split(splits: Splits, name: str, models: Sequence[Predictor]) -> 
     """The documents of a split, if these models may be tuned by them."""
     corpus = splits.split(name)
     refuse(corpus, models)
-    carved = corpus.role == "valid" and splits.train.official_valid is None
-    if carved and splits.train.fingerprint in _learned_from(models):
-        raise CorpusError(
-            f"{corpus.name} has no validation split of its own, and the model was trained on all of its documents; "
-            "train it with --hold-out, which leaves those of the val split out"
-        )
     if corpus.role == "train" and splits.without_valid.fingerprint in _learned_from(models):
         raise CorpusError(f"{corpus.name}: the model learned from the trn split; choose by val, which it never saw")
     return corpus
@@ -138,6 +132,11 @@ def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
         )
     if corpus.fingerprint and corpus.fingerprint in _learned_from(models):
         raise CorpusError(f"{corpus.name}: the model learned from these documents; choose by some that it never saw")
+    if _learned_from(models).intersection(corpus.part_of) - {""}:
+        raise CorpusError(
+            f"{corpus.name} has no validation split of its own, and the model was trained on all of its documents; "
+            "train it with --hold-out (on splits.without_valid), which leaves those of the val split out"
+        )
 
 
 def _learned_from(models: Sequence[Predictor]) -> set[str]:

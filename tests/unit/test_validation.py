@@ -157,6 +157,8 @@ def test_a_carved_split_is_for_models_that_left_it_out(planted: Splits):
     whole = fit("centroid", planted.train)
     with pytest.raises(CorpusError, match="--hold-out"):
         validation_split(planted, "val", [whole])
+    with pytest.raises(CorpusError, match="without_valid"):
+        calibrate(whole, planted.valid)
     without = fit("centroid", planted.without_valid)
     chosen = validation_split(planted, "val", [without])
     assert len(chosen) == 60 and chosen.fingerprint == planted.valid.fingerprint
