@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BAR_SECONDS = 0.2  # between two looks of the bar
 LOG_SECONDS = 10.0  # between two lines of the log
 SAY_SECONDS = 60.0  # between two lines for people, where there is no bar
-FIRST_STEPS, FIRST_SECONDS = 10, 5.0  # before the time left is worth telling
+FIRST_STEPS, FIRST_SECONDS = 9, 5.0  # after the first batch, before the time left is worth telling
 RECENT = 200  # batches that loss and speed are means of
 
 
@@ -35,7 +35,7 @@ class Watch:
     def __init__(self, run: Run, name: str, groups: list[Group], done: int, total: int, per_epoch: int):
         self.run, self.name, self.groups = run, name, groups
         self.done, self.total, self.per_epoch = done, total, per_epoch
-        self.first, self.started = done, time.monotonic()
+        self.first, self.started = done, time.monotonic()  # of the pace: set anew after the first batch, which compiles
         self.drawn = self.logged = self.said = self.started
         self.recent: deque[Step] = deque(maxlen=RECENT)
         self.metrics: dict[str, float] = {}
@@ -66,6 +66,8 @@ class Watch:
         """A batch is done."""
         now = time.monotonic()
         self.done += 1
+        if not self.recent:
+            self.first, self.started, self.said = self.done, now, now
         self.recent.append(Step(now, loss, documents))
         if self.bar and now - self.drawn >= BAR_SECONDS:
             self.drawn = now
@@ -99,7 +101,7 @@ class Watch:
         return documents / (times[-1] - times[0]) if len(times) > 1 and times[-1] > times[0] else 0.0
 
     def seconds_left(self) -> float:
-        """At the pace of this session, validations and checkpoints included."""
+        """At the pace of this session since its first batch, validations and checkpoints included."""
         return (time.monotonic() - self.started) / max(self.done - self.first, 1) * (self.total - self.done)
 
     def _worth_saying(self, now: float) -> bool:
