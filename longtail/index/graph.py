@@ -97,40 +97,28 @@ def partition(clusters: Clusters) -> Graph:
 # -- growing a graph out of a partition ----------------------------------------------------------------------------
 
 
-def likely_edges(
-    matches: sp.csr_array, labels: sp.csr_array, clusters: Clusters, most: int, seed: int, counted: bool = False
-) -> Graph:
-    """A (10): for every cluster the labels of the documents that open it, at most so many.
-
-    Weights are random, or `counted`, logarithms of A': a softmax of these says how likely each label is here.
+def likely_edges(matches: sp.csr_array, labels: sp.csr_array, clusters: Clusters, most: int, seed: int) -> Graph:
+    """A (10): for every cluster the labels of the documents that open it, at most so many, with random weights.
 
     `matches` is M (9), (documents, clusters); `labels` is Y.  A label that is among the likeliest of no cluster, or
     that no document has, stays where it was in `clusters`: every label hangs somewhere.
     """
-    chosen, sums = _fullest(matches, labels, min(most, labels.shape[1]))
+    chosen = _fullest(matches, labels, min(most, labels.shape[1]))
     left_out = np.setdiff1d(clusters.labels, chosen)
     kept = partition(_only(clusters, left_out)).labels
     together = np.hstack([chosen, kept])
-    order = np.argsort(together == PAD, axis=1, kind="stable")[:, : max(1, int((together != PAD).sum(axis=1).max()))]
-    together = np.take_along_axis(together, order, axis=1)
-    if counted:
-        sums = np.hstack([sums, np.zeros(kept.shape, np.float32)])
-        weights = np.log(np.maximum(np.take_along_axis(sums, order, axis=1), LEAST))
-    else:
-        weights = np.random.default_rng(seed).random(together.shape, np.float32)
+    together = np.take_along_axis(together, np.argsort(together == PAD, axis=1, kind="stable"), axis=1)
+    together = together[:, : max(1, int((together != PAD).sum(axis=1).max()))]
+    weights = np.random.default_rng(seed).random(together.shape, np.float32)
     return Graph(together, np.where(together == PAD, np.float32(0), weights))
 
 
-LEAST = 1e-2  # documents that open a cluster and carry a label, where there are none or hardly any
-
-
-def _fullest(matches: sp.csr_array, labels: sp.csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """The labels with the largest entries in each row of A' = Mᵀ Y, and these, (clusters, most) each."""
+def _fullest(matches: sp.csr_array, labels: sp.csr_array, most: int) -> np.ndarray:
+    """The labels with the largest entries in each row of A' = Mᵀ Y, (clusters, most) int32."""
     by_cluster = sp.csr_array(matches.T)
     starts = range(0, by_cluster.shape[0], CLUSTERS_AT_ONCE)
     products = (by_cluster[start : start + CLUSTERS_AT_ONCE] @ labels for start in starts)
-    best = [top_of_rows(rows_of(sp.csr_array(product)), most) for product in products]
-    return np.concatenate([labels for labels, _ in best]), np.concatenate([sums for _, sums in best])
+    return np.concatenate([top_of_rows(rows_of(sp.csr_array(product)), most)[0] for product in products])
 
 
 CLUSTERS_AT_ONCE = 256  # rows of A' that are held at once: each may have an entry for every label

@@ -107,9 +107,6 @@ class Config:
     reading: Reading = setting(Reading(layers=1), "how a transformer reads")
     labels_per_cluster: int = setting(10, "labels in a cluster of stage 1 at most", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
-    edge_start: Literal["random", "counted"] = setting(
-        "random", "weights of edges before they learn: random, or by how many documents lead there, log A'", "random"
-    )
     walk: Walk = setting(Walk(beam=100, shortlist=1000), "how a document walks through the graph")
     ranker: Ranker = setting(Ranker(), "how labels are classified")
     recluster: int = setting(

@@ -315,15 +315,6 @@ def test_edges_go_to_the_labels_of_the_documents_that_open_a_cluster():
     ) == 7
 
 
-def test_counted_edges_start_as_likely_as_documents_say():
-    """Row 0 of A' is (1, .5), so its softmax is ⅔, ⅓; label 4 without documents is as good as absent, yet there."""
-    matches = sp.csr_array([[1, 0.2, 0], [0.5, 1, 0], [0, 0.9, 0.4], [0, 0, 0.4]])
-    graph = likely_edges(matches, sp.csr_array(np.eye(4, 5, dtype=np.float32)), THREE, 2, seed=0, counted=True)
-    shares = [dict(zip(row.tolist(), share)) for row, share in zip(graph.labels, graph.scores(1.0))]
-    assert shares[0][0] == pytest.approx(2 / 3) and shares[0][1] == pytest.approx(1 / 3)
-    assert shares[2][4] == pytest.approx(0.01 / 0.81) and shares[2][2] == pytest.approx(0.4 / 0.81)
-
-
 def test_clusters_start_with_what_the_texts_of_their_labels_say():
     """Label texts are unit vectors: cluster {0, 1} has (1, 1, 0) / √2, {2, 3} (0, 1, 1) / √2, {4} the third token."""
     texts = sp.csr_array(np.eye(3, dtype=np.float32)[[0, 1, 1, 2, 2]])
