@@ -20,16 +20,18 @@ from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import ROOT, corpus_path
 from longtail.config import build
 from longtail.methods import elias
-from longtail.predictor import Predictor
+from longtail.predictor import Predictor, combine
 
-CORPORA = ("debian-related", "wordnet-related")
+CORPORA = ("debian-related", "wordnet-related", "yso-finna-en", "eurlex57k")
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]
 ROWS = (
     "stage 1",
     "stage 1, as long as stage 2",
+    "+ stage 2, best paths alone",
     "+ stage 2",
     "+ sparse ranker",
     "+ calibration",
+    "+ ensemble of 3",
     "every label scored",
     "one-vs-all",
 )
@@ -59,8 +61,18 @@ def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> 
         untold = {"tree_share": 0.0, "valid_documents": 0, "elias": settings}
         ranked, more = trained("elias++", train, runs / "ranked", untold)
         yield "+ sparse ranker", ranked, seconds + more
+    if "+ stage 2, best paths alone" in missing:
+        alone = settings | {"walk": settings.get("walk", {}) | {"paths": "best"}}
+        found_again(runs / "both", runs / "best", "stages", "training/stage-1")
+        yield "+ stage 2, best paths alone", *trained("elias", train, runs / "best", alone)
     if "+ calibration" in missing:
         yield "+ calibration", *trained("elias++", train, runs / "calibrated", {"elias": settings})
+    if "+ ensemble of 3" in missing:
+        members = [
+            trained("elias++", train, runs / f"calibrated-{seed}", {"elias": settings, "seed": seed}) for seed in (1, 2)
+        ]
+        members.append(trained("elias++", train, runs / "calibrated", {"elias": settings}))
+        yield "+ ensemble of 3", combine([model for model, _ in members]), sum(seconds for _, seconds in members)
     if "stage 1, as long as stage 2" in missing:
         alone = settings | {"index": "fixed", "stage_1": dataclasses.asdict(build(elias.Config, settings).stage_2)}
         yield "stage 1, as long as stage 2", *trained("elias", train, runs / "long", alone)
@@ -70,7 +82,7 @@ def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> 
 
 def found_again(before: Path, run: Path, *parts: str) -> None:
     """What another run finished is not learned again where the settings that made it are the same."""
-    for part in parts:
+    for part in filter(lambda part: (before / part).is_dir(), parts):
         shutil.copytree(before / part, run / part, dirs_exist_ok=True)
 
 

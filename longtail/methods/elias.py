@@ -83,7 +83,7 @@ class Ranker:
     loss: Literal["label", "path"] = setting(
         "label", "what learns to rank (7): a label's classifier alone, or together with the path to it", "path"
     )
-    belief_weight: float = setting(0.35, "score = σ(label) · ŷ^this", "1")
+    belief_weight: float = setting(0.5, "score = σ(label) · ŷ^this", "1")
 
     def __post_init__(self) -> None:
         if min(self.negatives or 0, self.belief_weight) < 0:
@@ -107,7 +107,7 @@ class Config:
     reading: Reading = setting(Reading(layers=1), "how a transformer reads")
     labels_per_cluster: int = setting(10, "labels in a cluster of stage 1 at most", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
-    walk: Walk = setting(Walk(beam=100, shortlist=1000), "how a document walks through the graph")
+    walk: Walk = setting(Walk(beam=100, shortlist=1000, paths="all"), "how a document walks through the graph")
     ranker: Ranker = setting(Ranker(), "how labels are classified")
     recluster: int = setting(
         0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"

@@ -353,7 +353,7 @@ QUICK = {
 }  # fmt: skip
 PAPER = {
     "ranker.classifier": "rows", "ranker.negatives": 0, "ranker.loss": "path", "ranker.belief_weight": 1.0,
-    "handed_on": "encoder",
+    "handed_on": "encoder", "walk.paths": "best",
 }  # fmt: skip
 TRANSFORMER = {
     "reading.max_tokens": 16, "reading.dropout": 0.2, "stage_1.optim.lr": 2e-3, "stage_2.optim.lr": 1e-3,
@@ -381,6 +381,7 @@ def share_found(model: object) -> float:
         PAPER,
         {"ranker.classifier": "rows", "index": "none"},
         {"ranker.loss": "path"},
+        {"walk.paths": "best"},
     ],
     ids=[
         "as it is",
@@ -394,6 +395,7 @@ def share_found(model: object) -> float:
         "the paper's way",
         "one-vs-all of free rows",
         "ranked with paths",
+        "best paths alone",
     ],
 )
 def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):
