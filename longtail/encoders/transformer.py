@@ -10,7 +10,7 @@ Here is what reads texts with weights that no longer learn; transformer_layers.p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +32,9 @@ class Reading:
     max_tokens: int = setting(128, "tokens of a text that are read, special ones included", "512, or 128 for large")
     layers: int = setting(5, "last layers whose vectors make up a text's; all where there are fewer", "5; Fig. 2: 1")
     pool: Literal["cls", "mean"] = setting("mean", "a layer's vector: the mean of all tokens, or that of [CLS]", "cls")
+    centred: bool = setting(
+        True, "vectors are taken from the mean of some training texts, which says nothing of any one of them", "false"
+    )
     dropout: float = setting(0.1, "share of a text's vector dropped while learning", "0.5")
     words: Literal["rows", "all", "frozen"] = setting(
         "rows", "word vectors that move: those of a batch's words, all of them with weight decay, or none", "all"
@@ -52,6 +55,7 @@ class Transformer:
     pieces: Pieces
     layers: int = 1
     pool: str = "cls"
+    center: np.ndarray | None = None  # (dim,) float32: taken from every vector
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of a few documents at a time, (few, dim) float32, and which documents they are; the longest first."""
@@ -75,6 +79,17 @@ class Transformer:
         except ImportError:
             raise MissingExtraError("a transformer", "train") from None
         return TransformerEncoder(self, Reading(layers=self.layers, pool=self.pool)).eval()  # type: ignore[arg-type]
+
+
+def center_of(start: Transformer, reading: Reading, texts: Texts, seed: int) -> np.ndarray:
+    """The mean vector of some texts, (dim,) float32."""
+    some = np.sort(np.random.default_rng(seed).permutation(len(texts))[:SOME])
+    reads = replace(start, layers=reading.layers, pool=reading.pool, center=None)
+    vectors = [vectors for _, vectors in reads.batches(Documents(texts[some]))]
+    return np.concatenate(vectors).mean(axis=0)
+
+
+SOME = 512  # texts whose mean vector stands for that of all
 
 
 def texts_of(documents: Documents) -> Texts:

@@ -17,12 +17,16 @@ from longtail.errors import ConfigError
 class TransformerEncoder(nn.Module):
     """(texts, layers · hidden) vectors of token numbers, whichever family of transformer it is."""
 
+    center: Tensor  # (layers · hidden,)
+
     def __init__(self, start: Transformer, reading: Reading):
         super().__init__()
         self.start = start
         self.model: PreTrainedModel = built(start)
         self.layers, self.pool = min(reading.layers, self.model.config.num_hidden_layers), reading.pool
         self.dim = self.layers * self.model.config.hidden_size
+        center = torch.zeros(self.dim) if start.center is None else torch.from_numpy(np.array(start.center))
+        self.register_buffer("center", center, persistent=False)
         self._choose(reading)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
@@ -35,7 +39,7 @@ class TransformerEncoder(nn.Module):
         states = self.model(**inputs, output_hidden_states=True).hidden_states
         # The first of these states are the word vectors, of which [CLS] says nothing about the text.
         last = [self._pooled(state, mask, lengths) for state in states[: -self.layers - 1 : -1]]
-        return torch.cat(last, dim=1).float()
+        return torch.cat(last, dim=1).float() - self.center
 
     def _pooled(self, state: Tensor, mask: Tensor, lengths: Tensor) -> Tensor:
         """(texts, hidden) of one layer's (texts, longest, hidden)."""

@@ -22,6 +22,7 @@ from longtail.data.batches import BagBatches, Batches, TokenBatches
 from longtail.encoders.pretrained import pretrained
 from longtail.encoders.text import BAG
 from longtail.encoders.text_layers import BagText, TransformerText
+from longtail.encoders.transformer import center_of
 from longtail.features.tokens import Tokens
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters
@@ -107,6 +108,8 @@ def as_tokens(data: Data, config: Config, run: Run) -> Source:
     """Tokens of a transformer."""
     train, valid = data.train.texts, data.valid.texts
     start = run.stage("encoder", pretrained, config.encoder, config.reading.max_tokens)
+    if config.reading.centred:
+        start = replace(start, center=run.stage("center", center_of, start, config.reading, train, config.seed))
 
     def batches(tokens: Tokens, corpus: Corpus) -> TokenBatches:
         return TokenBatches(tokens.ids, tokens.offsets, corpus.labels, start.pieces.pad, corpus.filtered)

@@ -45,7 +45,10 @@ class Config:
         "names", "what the guide reads: label names, or a vector for each label that says nothing at first", "Table 4"
     )
     label_tokens: int = setting(64, "tokens of a document's joined label names that are read", "512")
-    feature_guide: float = setting(1.0, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
+    feature_guide: float = setting(0.02, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
+    guide_centred: bool = setting(
+        True, "L_feature compares what is left of texts and label names without the mean of each in a batch", "false"
+    )
     link_guide: float = setting(1.0, "weight of L_link; 0 switches it off", "1; Table 3: GUD-L")
     recall: Recall = setting(Recall(), "which labels are looked at")
     head_lr: float = setting(5e-3, "peak learning rate of classifier and label vectors", "authors' code: 5e-5")

@@ -32,7 +32,7 @@ def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
         heads = heads_on(encoder, data, config.recall)
         network = Network(encoder, heads, config.reading.dropout, config.head_lr)
         one_hot = OneHot(data.train.n_labels, encoder.dim) if config.guided and config.labels == "one-hot" else None
-    guided = Guided(network, one_hot, config.feature_guide, config.link_guide)
+    guided = Guided(network, one_hot, config.feature_guide, config.link_guide, config.guide_centred)
     pieces = replace(data.start.pieces, max_tokens=config.label_tokens)
     documents = NamedBatches(batches(data, data.train, data.tokens), names, pieces)
     valid = batches(data, data.valid, data.valid_tokens)
@@ -43,9 +43,11 @@ def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
 class Guided(nn.Module):
     """LightXML's network with a guide; the guide has parameters of its own only where it reads one-hot labels."""
 
-    def __init__(self, network: Network, one_hot: OneHot | None, feature_guide: float, link_guide: float):
+    def __init__(
+        self, network: Network, one_hot: OneHot | None, feature_guide: float, link_guide: float, centred: bool = False
+    ):
         super().__init__()
-        self.network, self.one_hot = network, one_hot
+        self.network, self.one_hot, self.centred = network, one_hot, centred
         self.feature_guide, self.link_guide = feature_guide, link_guide
 
     def loss(self, batch: NamedBatch) -> Tensor:
@@ -55,11 +57,11 @@ class Guided(nn.Module):
         told = (batch.positives != PAD).any(dim=1)
         if not told.any() or not (self.feature_guide or self.link_guide):
             return loss
-        return loss + self._guide(texts[told], self._read(batch)[told], batch.positives[told])
+        return loss + self._guide(texts[told], self._read(batch)[told], batch.named[told])
 
     def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
         """(4): L_guide = L_feature + L_link, each with its weight."""
-        loss = self.feature_guide * feature_loss(texts, labels)
+        loss = self.feature_guide * feature_loss(texts, labels, self.centred)
         if self.link_guide:
             loss = loss + self.link_guide * self._classify(labels, positives)  # (3)
         return loss
@@ -70,7 +72,7 @@ class Guided(nn.Module):
     def _read(self, batch: NamedBatch) -> Tensor:
         """E_l: (documents, dim)."""
         if self.one_hot is not None:
-            return self.one_hot(batch.positives)
+            return self.one_hot(batch.named)
         return self.network.encoder(batch.label_ids, batch.label_lengths)
 
     def rank(self, batch: TokenBatch, k: int) -> Ranking:
@@ -83,9 +85,16 @@ class Guided(nn.Module):
         return groups_of(self.network.encoder, heads, self.network.head_lr, optim)
 
 
-def feature_loss(texts: Tensor, labels: Tensor) -> Tensor:
-    """(2): 1/2n Σ ‖E_t − E_l‖²."""
-    return (texts - labels).square().sum() / (2 * len(texts))
+def feature_loss(texts: Tensor, labels: Tensor, centred: bool = False) -> Tensor:
+    """(2): 1/2n Σ ‖E_t − E_l‖²; `centred`, of vectors without the mean of their side.
+
+    Names are shorter than texts, and the mean of few tokens is longer: half of the distance is between the two means
+    and says nothing of any document.
+    """
+    apart = texts - labels
+    if centred and len(apart) > 1:
+        apart = apart - apart.mean(dim=0)
+    return apart.square().sum() / (2 * len(apart))
 
 
 class OneHot(nn.Module):
@@ -119,6 +128,7 @@ class NamedBatch:
     label_ids: Tensor  # (batch, longest) tokens of the joined names
     label_lengths: Tensor  # (batch,)
     positives: Tensor  # (batch, most) true labels, PAD
+    named: Tensor  # (batch, most) those whose names are among `label_ids`, PAD
 
 
 @dataclass(frozen=True)
@@ -145,13 +155,21 @@ class NamedBatches:
         return self.documents.filtered
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> NamedBatch:
-        """The documents at `rows` with the names of their labels, cut where they grow too long."""
+        """The documents at `rows` with the names of their labels, as many as there is room for."""
         texts = self.documents.batch(rows, rng)
-        joined = self.pieces.framed(Tokens.of(self._joined(row, rng) for row in rows))
+        chosen = [self._chosen(row, rng) for row in rows]
+        joined = self.pieces.framed(
+            Tokens.of([token for label in labels for token in self.names[label].tolist()] for labels in chosen)
+        )
         starts, stops = joined.offsets[:-1], joined.offsets[1:]
         ids = torch.from_numpy(padded(joined.ids, starts, stops, self.pieces.pad))
-        return NamedBatch(texts.ids, texts.lengths, ids, torch.from_numpy(stops - starts), texts.positives)
+        named = torch.full_like(texts.positives, PAD)
+        for row, labels in zip(named, chosen):
+            row[: len(labels)] = torch.from_numpy(labels)
+        return NamedBatch(texts.ids, texts.lengths, ids, torch.from_numpy(stops - starts), texts.positives, named)
 
-    def _joined(self, row: int, rng: np.random.Generator) -> list[int]:
-        own = self.labels.indices[self.labels.indptr[row] : self.labels.indptr[row + 1]]
-        return [token for label in rng.permutation(own) for token in self.names[label].tolist()]
+    def _chosen(self, row: int, rng: np.random.Generator) -> np.ndarray:
+        """A document's labels in any order, as many as have room for their names; the first in any case."""
+        own = rng.permutation(self.labels.indices[self.labels.indptr[row] : self.labels.indptr[row + 1]])
+        ends = np.cumsum([len(self.names[label]) for label in own])
+        return own[: max(1, int((ends <= self.pieces.room).sum()))].astype(np.int64)

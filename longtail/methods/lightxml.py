@@ -18,7 +18,7 @@ Predicting needs torch for the transformer alone; what learns is in lightxml_mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Literal
 
@@ -27,7 +27,7 @@ import numpy as np
 from longtail.config import setting
 from longtail.corpus import Corpus, Documents
 from longtail.encoders.pretrained import pretrained, size_of
-from longtail.encoders.transformer import Reading, Transformer
+from longtail.encoders.transformer import Reading, Transformer, center_of
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.bags import features_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
@@ -109,8 +109,14 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightXML:
     from longtail.methods.lightxml_modules import learn, learn_in_turn
 
     data = prepare(corpus, config.encoder, config.reading, config.recall, config.valid_documents, config.seed, run)
-    if config.negatives == "dynamic" or data.flat:
+    if config.negatives == "dynamic":
         return learn(data, config, run)
+    if data.flat or len(data.clusters) <= config.recall.beam:
+        what = "every label is scored" if data.flat else f"all {len(data.clusters)} clusters are opened"
+        raise ConfigError(
+            f"negatives = {config.negatives!r}, but for {corpus.n_labels:,} labels {what}, so none are chosen; "
+            "lower recall.one_vs_all_up_to, recall.labels_per_cluster or recall.beam"
+        )
     return learn_in_turn(data, config, run)
 
 
@@ -143,6 +149,8 @@ def prepare(
     train, valid = held_out(corpus, valid_documents, seed)
     texts, valid_texts = train.texts, valid.texts
     start = run.stage("encoder", pretrained, encoder, reading.max_tokens)
+    if reading.centred:
+        start = replace(start, center=run.stage("center", center_of, start, reading, texts, seed))
     tokens = run.stage("tokens", start.pieces.encode, texts)
     valid_tokens = run.stage("valid-tokens", start.pieces.encode, valid_texts)
     clusters = run.stage("clusters", cluster_labels, train, recall, seed)

@@ -8,6 +8,8 @@ static-twice    G, then D   G's; D has its own, which start there   the same
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -123,6 +125,12 @@ class Ranker(nn.Module):
         super().__init__()
         self.encoder, self.discriminator, self.opened = encoder, discriminator, opened
         self.dropout, self.head_lr = Dropout(dropout), head_lr
+
+    def train(self, mode: bool = True) -> Self:
+        """A transformer that is frozen drops nothing."""
+        super().train(mode)
+        self.encoder.train(mode and any(each.requires_grad for each in self.encoder.parameters()))
+        return self
 
     def loss(self, batch: TokenBatch) -> Tensor:
         """(5) alone."""

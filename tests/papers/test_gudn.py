@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,8 @@ def guided(feature_guide: float, link_guide: float, one_hot: OneHot | None = Non
 def batch_of(positives: list[list[int]]) -> NamedBatch:
     """Texts are token 1, joined label names token 2."""
     text, names = torch.ones(len(positives), 1).long(), torch.full((len(positives), 1), 2)
-    return NamedBatch(text, torch.ones(len(positives)).long(), names, text[:, 0], torch.tensor(positives))
+    true = torch.tensor(positives)
+    return NamedBatch(text, torch.ones(len(positives)).long(), names, text[:, 0], true, true)
 
 
 CLASS = softplus(-1) + softplus(2)  # E_t = (1, 2), label 0 is true
@@ -67,6 +69,21 @@ def test_the_feature_guide_is_half_the_squared_distance_of_text_and_labels():
     """(2): 1/2n Σ ‖E_t − E_l‖² of (1, 2), (3, −1) and of two equal vectors."""
     texts, labels = torch.tensor([[1.0, 2.0], [5.0, 5.0]]), torch.tensor([[3.0, -1.0], [5.0, 5.0]])
     assert feature_loss(texts, labels).item() == pytest.approx(FEATURE / 2)
+
+
+def test_a_centred_feature_guide_leaves_out_what_all_texts_differ_by():
+    """Distances (−2, 3) and (0, 0) have the mean (−1, 1.5): half of it is left of each, ¼ of the square."""
+    texts, labels = torch.tensor([[1.0, 2.0], [5.0, 5.0]]), torch.tensor([[3.0, -1.0], [5.0, 5.0]])
+    assert feature_loss(texts, labels, centred=True).item() == pytest.approx(FEATURE / 4)
+    assert feature_loss(texts + 7, labels - 2, centred=True).item() == pytest.approx(FEATURE / 4)
+    assert feature_loss(texts[:1], labels[:1], centred=True).item() == pytest.approx(FEATURE)  # one is no crowd
+
+
+def test_the_link_guide_asks_for_no_label_whose_name_was_not_read():
+    """Of labels 0 and 1 the name of label 0 was read: E_l is to be label 0 and not label 1."""
+    batch = replace(batch_of([[0, 1]]), named=torch.tensor([[0, PAD]]))
+    both = softplus(-1) + softplus(-2)
+    assert guided(0, 1).loss(batch).item() == pytest.approx(both + LINK, abs=1e-5)
 
 
 def test_the_ranking_loss_is_binary_cross_entropy_of_the_text():
@@ -141,9 +158,19 @@ def named(labels: list[list[int]]) -> NamedBatches:
 
 def test_label_names_are_joined_framed_and_cut():
     batch = named([[0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]).batch(np.arange(3), np.random.default_rng(0))
-    assert batch.label_ids[0].tolist() == [101, 10, 11, 102, 0] and batch.label_lengths.tolist() == [4, 5, 2]
-    assert batch.label_ids[1].tolist() in ([101, 20, 21, 30, 102], [101, 30, 31, 20, 102])
-    assert batch.label_ids[2].tolist() == [101, 102, 0, 0, 0]
+    assert batch.label_ids[0].tolist() == [101, 10, 11, 102] and batch.label_lengths.tolist() == [4, 4, 2]
+    # There is room for three tokens, so for one name of two, and the other label is not asked for.
+    label = int(batch.named[1, 0])
+    assert batch.label_ids[1].tolist() == [101, 10 * label, 10 * label + 1, 102] and label in (2, 3)
+    assert batch.label_ids[2].tolist() == [101, 102, 0, 0]
+    assert batch.named.tolist() == [[1, PAD], [label, PAD], [PAD, PAD]]
+    assert batch.positives.tolist() == [[1, PAD], [2, 3], [PAD, PAD]]
+
+
+def test_one_name_is_read_however_long_it_is():
+    batches = replace(named([[1, 0, 0, 0]]), names=Tokens.of([[7, 8, 9, 10, 11]] * 4))
+    batch = batches.batch(np.arange(1), np.random.default_rng(0))
+    assert batch.label_ids.tolist() == [[101, 7, 8, 9, 102]] and batch.named.tolist() == [[0]]
 
 
 def test_more_tokens_of_label_names_than_the_encoder_can_read_are_refused(planted: Splits, tiny_encoder: Path):
@@ -152,7 +179,7 @@ def test_more_tokens_of_label_names_than_the_encoder_can_read_are_refused(plante
 
 
 def test_label_names_stand_in_an_order_that_the_seed_draws():
-    batches = named([[1, 1, 1, 1]])
+    batches = replace(named([[1, 1, 1, 1]]), pieces=replace(PIECES, max_tokens=12, longest=12))
     orders = {
         tuple(batches.batch(np.arange(1), np.random.default_rng(seed)).label_ids[0].tolist()) for seed in range(20)
     }

@@ -11,7 +11,10 @@ import pytest
 import torch
 
 from longtail import fit
-from longtail.corpus import PAD, Corpus, Splits
+from longtail.corpus import PAD, Corpus, Documents, Splits, Texts
+from longtail.encoders.pretrained import pretrained
+from longtail.encoders.transformer import Reading, center_of
+from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.methods import lightxml_modules
@@ -19,6 +22,7 @@ from longtail.methods.lightxml import Recall, cluster_labels, held_out
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
 from longtail.rankers.clustered_heads import Discriminator, Heads
 from longtail.ranking import Ranking
+from tests.planted import word
 
 TWO = Clusters(np.array([2, 0, 1], np.int32), np.array([0, 1, 3]))  # {2}, {0, 1}
 
@@ -44,6 +48,25 @@ def heads_of(beam: int) -> Heads:
 
 E = torch.tensor([[1.0, 2.0]])
 TRUE = torch.tensor([[2, PAD]])  # label 2 of the first cluster
+
+# -- text vectors ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layers", [2, 5])  # the tiny encoder has two
+def test_centred_vectors_of_the_texts_they_were_centred_by_have_no_mean(layers: int, tiny_encoder: Path):
+    start, reading = pretrained(str(tiny_encoder), 16), Reading(layers=layers)
+    texts = Texts.of([f"{word(at)} {word(at + 1)}" for at in range(20)])
+    center = center_of(start, reading, texts, seed=0)
+    raw, centred = (
+        np.concatenate(
+            [vectors for _, vectors in TransformerEncoder(each, reading).settled().batches(Documents(texts))]
+        )
+        for each in (start, replace(start, center=center))
+    )
+    assert np.abs(raw.mean(axis=0)).max() > 0.1
+    np.testing.assert_allclose(centred, raw - center, atol=1e-5)
+    np.testing.assert_allclose(centred.mean(axis=0), 0, atol=1e-5)
+
 
 # -- the equations -------------------------------------------------------------------------------------------------
 
@@ -171,6 +194,25 @@ def test_static_negatives_freeze_the_text_or_read_it_twice(negatives: str, plant
     if trained.again is not None:
         first, second = trained.encoder.weights, trained.again.weights
         assert any(not np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"recall.one_vs_all_up_to": 1000}, "every label is scored"), ({"recall.beam": 99}, "clusters are opened")],
+)
+def test_static_negatives_are_refused_where_there_is_nothing_to_choose(
+    settings: dict, said: str, planted: Splits, tiny_encoder: Path
+):
+    with pytest.raises(ConfigError, match=said):
+        fit("lightxml", planted.train, encoder=str(tiny_encoder), negatives="static", **(QUICK | settings))
+
+
+def test_a_frozen_transformer_drops_nothing(planted: Splits, tiny_encoder: Path):
+    encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
+    ranker = lightxml_modules.Ranker(encoder, Discriminator(encoder.dim, 2, TWO), np.zeros((1, 1), np.int32), 0.1, 1.0)
+    assert ranker.train().encoder.training
+    encoder.requires_grad_(False)
+    assert not ranker.train().encoder.training and ranker.training
 
 
 def test_static_negatives_learn_too(planted: Splits, tiny_encoder: Path):
