@@ -33,7 +33,7 @@ from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.bag import BagEncoder
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import features_expected
+from longtail.features.bags import features_expected, words_expected
 from longtail.features.labels import label_centroids, label_features
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
@@ -235,7 +235,7 @@ RECALL_SAMPLE = 20_000  # documents that tell a recall to a third of a percent
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from the lengths of the texts, checked against measured runs."""
     entries = features_expected(corpus.documents)
-    tokens = min(entries // 3 + corpus.n_labels, 2_000_000)
+    tokens = words_expected(corpus.documents) + min(corpus.n_labels, 50_000)
     rows = tokens + corpus.n_labels + corpus.n_labels // max(config.labels_per_cluster, 1)
     parameters = config.dim * (rows + 4 * config.dim)
     # A table that learns has two moments and, at times, a checkpoint beside it; an instance keeps two token tables.

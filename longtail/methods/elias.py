@@ -32,7 +32,7 @@ from longtail.encoders.pretrained import size_of
 from longtail.encoders.text import BAG, BagReading, TextEncoder
 from longtail.encoders.transformer import Reading
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import beside_dense, features_expected
+from longtail.features.bags import beside_dense, features_expected, words_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
@@ -239,7 +239,7 @@ def need(corpus: Corpus, config: Config) -> Need:
     entries, n_labels = features_expected(corpus.documents), corpus.n_labels
     n_clusters = max(1, 2 * n_labels // config.labels_per_cluster)
     if config.encoder == BAG:
-        dim, encoder = config.bag.dim, config.bag.dim * min(entries // 3 + config.bag.subwords, 2_000_000)
+        dim, encoder = config.bag.dim, config.bag.dim * (words_expected(corpus.documents) + config.bag.subwords)
         kept = config.stage_1.optim.batch_size * dim
     else:
         size, reading = size_of(config.encoder), config.reading

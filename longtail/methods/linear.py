@@ -25,7 +25,7 @@ from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import Bags, features_expected
+from longtail.features.bags import Bags, features_expected, words_expected
 from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
@@ -247,10 +247,3 @@ def need(corpus: Corpus, config: Config) -> Need:
     block = sparse_linear.TOGETHER * (5 * len(corpus) + 4 * words)
     memory = PROGRAM + 24 * entries + 20 * parameters + available_cores() * block
     return Need(parameters, memory, disk=10 * entries + 20 * parameters + 40 * words)
-
-
-def words_expected(documents: Documents) -> int:
-    """Different features of all documents; in texts they grow with the square root of the length (Heaps' law)."""
-    if documents.texts is None:
-        return documents.features.shape[1]  # type: ignore[union-attr]
-    return int(20 * np.sqrt((documents.texts.stops - documents.texts.starts).sum()))
