@@ -2,9 +2,9 @@
 
 Gupta et al., NeurIPS 2022, section 3.5.  Where we differ on purpose, docs/methods/eliaspp.md says why.
 
-    text ──ELIAS──► 100 labels ──sparse ranker on [φ ; TF-IDF]──► scores ──tree, by label frequency──► score
+    text ──ELIAS──► 100 labels ──sparse ranker on TF-IDF, or [φ ; TF-IDF]──► scores ──tree, by label frequency──► score
 
-    score = share · tree(ranker, ELIAS, frequency) + (1 − share) · √(ranker · ELIAS)
+    score = share · tree(ranker, ELIAS, frequency) + (1 − share) · ranker^w · ELIAS^(1 − w)
 
 The ranker learns from the documents for which ELIAS proposes a label, the tree from documents that neither has seen.
 """
@@ -12,6 +12,7 @@ The ranker learns from the documents for which ELIAS proposes a label, the tree 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,12 +34,18 @@ from longtail.train.run import Need, Run
 
 @dataclass(frozen=True)
 class Config:
-    """Defaults: the authors', where ELIAS's own do not say otherwise."""
+    """Defaults: the authors', where ours or ELIAS's own did not prove better."""
 
     elias: elias.Config = setting(elias.Config(), "what proposes labels; its seed is this method's")
     candidates: int = setting(100, "labels that ELIAS proposes and the ranker ranks", "100")
     folds: int = setting(
         1, "parts of train whose labels are proposed by an ELIAS that never saw them; 1: by the one that did", "1"
+    )
+    reads: Literal["words", "both"] = setting(
+        "words", "ranker: reads words alone, or ELIAS's vectors beside them, which know the training documents", "both"
+    )
+    ranker_weight: float = setting(
+        0.75, "w, what the ranker weighs beside ELIAS: score = ranker^w · ELIAS^(1 − w)", "authors' earlier code: 0.5"
     )
     cost: float = setting(1.0, "ranker: weight of the loss against the squared weights", "PECOS")
     tolerance: float = setting(0.1, "ranker: how exactly classifiers are solved; smaller is slower", "PECOS")
@@ -55,8 +62,9 @@ class Config:
             raise ConfigError("candidates, folds and tree_depth are at least 1")
         if not (self.cost > 0 and self.tolerance > 0 and self.smallest_weight >= 0):
             raise ConfigError("cost and tolerance are more than 0, smallest_weight is 0 or more")
-        if not 0 <= self.tree_share <= 1:
-            raise ConfigError(f"tree_share = {self.tree_share}: it is a share, from 0 to 1")
+        for name in ("tree_share", "ranker_weight"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} = {getattr(self, name)}: it is a share, from 0 to 1")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -73,6 +81,8 @@ class EliasPlusPlus:
     tree: ScoreTree | None
     tree_share: float
     candidates: int
+    reads: str = "words"
+    ranker_weight: float = 0.75
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document; behind the re-ranked candidates they stand as ELIAS ranks them."""
@@ -83,14 +93,16 @@ class EliasPlusPlus:
     def _rank(self, documents: Documents, vectors: np.ndarray, k: int) -> Ranking:
         known = self.elias.rank_vectors(vectors, max(k, self.candidates))
         proposed = known.top(self.candidates)
-        features = beside_dense(vectors, self.words.rows(documents))
+        features = self.words.rows(documents)
+        if self.reads == "both":
+            features = beside_dense(vectors, features)
         best = Ranking.of_candidates(proposed.labels, self.scores(features, proposed), min(k, self.candidates))
         return best if k <= self.candidates else best.followed_by(known.after(self.candidates))
 
     def scores(self, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
         """Of each proposed label, (documents, candidates)."""
         ranker = hinge_beliefs(self.ranker, features, proposed)
-        both = np.sqrt(ranker * proposed.scores)
+        both = ranker**self.ranker_weight * proposed.scores ** (1 - self.ranker_weight)
         if self.tree is None:
             return both
         judged = self.tree.probabilities(ranker, proposed.scores, self.counts[proposed.labels])
@@ -113,11 +125,12 @@ def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
     # The documents that choose ELIAS's weights are those that the tree learns from: train is not halved again.
     model = elias.fit(replace(train, official_valid=valid), learning, run)
     words = run.stage("ranker-words", learn_words, train.documents, learning)
-    features = run.stage("ranker-features", ranker_features, model, words, train.documents)
+    features = run.stage("ranker-features", ranker_features, model, words, train.documents, config.reads)
     proposed = propose(train, model, learning, config, run)
     ranker = run.stage("ranker", train_ranker, features, train.labels, proposed, config)
     counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
-    without = EliasPlusPlus(model, words, ranker, counts, None, config.tree_share, config.candidates)
+    how = config.tree_share, config.candidates, config.reads, config.ranker_weight
+    without = EliasPlusPlus(model, words, ranker, counts, None, *how)
     if config.tree_share == 0 or valid.labels.nnz == 0:
         return without
     return replace(without, tree=run.stage("tree", grow_tree, without, valid, config.tree_depth))
@@ -131,8 +144,10 @@ def learn_words(documents: Documents, learning: elias.Config) -> Bags:
     return Bags.fit(documents, learning.words)
 
 
-def ranker_features(model: Elias, words: Bags, documents: Documents) -> sp.csr_array:
-    """[φ ; TF-IDF] of all documents, each of the two of length 1."""
+def ranker_features(model: Elias, words: Bags, documents: Documents, reads: str) -> sp.csr_array:
+    """TF-IDF of all documents, or [φ ; TF-IDF], each of the two of length 1."""
+    if reads == "words":
+        return words.rows(documents)
     batches = list(model.encoder.batches(documents))
     order = np.argsort(np.concatenate([rows for rows, _ in batches]))
     return beside_dense(np.concatenate([vectors for _, vectors in batches])[order], words.rows(documents))
@@ -170,7 +185,7 @@ def train_ranker(features: sp.csr_array, labels: sp.csr_array, proposed: Ranking
 
 def grow_tree(model: EliasPlusPlus, valid: Corpus, depth: int) -> ScoreTree:
     """How likely a proposed label is true, by both scores and the label's frequency, on documents that nobody saw."""
-    features = ranker_features(model.elias, model.words, valid.documents)
+    features = ranker_features(model.elias, model.words, valid.documents, model.reads)
     proposed = proposals(model.elias, valid.documents, model.candidates)
     ranker = hinge_beliefs(model.ranker, features, proposed)
     inside = proposed.labels != PAD

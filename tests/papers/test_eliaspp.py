@@ -38,8 +38,8 @@ def fitted(planted: Splits) -> Predictor:
     return fit("elias++", planted.train, **QUICK)
 
 
-def plus(tree: ScoreTree | None) -> EliasPlusPlus:
-    return EliasPlusPlus(None, None, RANKER, np.ones(2, np.float32), tree, 0.3, 2)
+def plus(tree: ScoreTree | None, weight: float = 0.5) -> EliasPlusPlus:
+    return EliasPlusPlus(None, None, RANKER, np.ones(2, np.float32), tree, 0.3, 2, "both", weight)
 
 
 def test_vectors_and_words_stand_side_by_side_each_of_length_1():
@@ -56,6 +56,22 @@ def test_a_score_is_the_root_of_both_and_a_share_of_the_tree():
     roots = np.sqrt([0.64 * 1, 0.25 * np.exp(-8)])
     np.testing.assert_allclose(plus(None).scores(FEATURES, PROPOSED)[0, :2], roots, rtol=1e-5)
     np.testing.assert_allclose(plus(SURE).scores(FEATURES, PROPOSED)[0, :2], 0.3 * 0.5 + 0.7 * roots, rtol=1e-5)
+
+
+def test_the_ranker_may_weigh_more_than_elias():
+    """w = ¾: 0.64^¼ · 1 and 0.25^¼ · exp(−8)^¾."""
+    np.testing.assert_allclose(
+        plus(None, 0.75).scores(FEATURES, PROPOSED)[0, :2], [0.64**0.25, 0.25**0.25 * np.exp(-6)], rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("reads", ["words", "both"])
+def test_the_ranker_reads_words_or_vectors_too(reads: str, fitted: Predictor, planted: Splits):
+    other = fit("elias++", planted.train, **QUICK | {"reads": reads, "tree_share": 0})
+    words, both = len(other.model.words.tfidf.vocabulary), other.model.elias.encoder.dim
+    assert other.model.ranker.weights.shape[1] == words + (both if reads == "both" else 0)
+    first = other.rank(Documents.of([word(label) for label in range(N_LABELS)]), k=1).labels[:, 0]
+    assert (first == np.arange(N_LABELS)).mean() >= 0.9
 
 
 def test_a_label_learns_from_documents_it_is_proposed_for_and_from_its_own():
