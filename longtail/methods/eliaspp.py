@@ -24,6 +24,7 @@ from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.methods import elias
 from longtail.methods.elias import Elias
 from longtail.methods.lightxml import held_out
+from longtail.metrics import evaluate_ranking
 from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -44,8 +45,10 @@ class Config:
     reads: Literal["words", "both"] = setting(
         "words", "ranker: reads words alone, or ELIAS's vectors beside them, which know the training documents", "both"
     )
-    ranker_weight: float = setting(
-        0.75, "w, what the ranker weighs beside ELIAS: score = ranker^w · ELIAS^(1 − w)", "authors' earlier code: 0.5"
+    ranker_weight: float | None = setting(
+        None,
+        "w, what the ranker weighs beside ELIAS: score = ranker^w · ELIAS^(1 − w); none: chosen on held-out documents",
+        "authors' earlier code: 0.5",
     )
     cost: float = setting(1.0, "ranker: weight of the loss against the squared weights", "PECOS")
     tolerance: float = setting(0.1, "ranker: how exactly classifiers are solved; smaller is slower", "PECOS")
@@ -53,7 +56,7 @@ class Config:
     tree_depth: int = setting(5, "questions that the tree asks about a label", "authors' code: 5, earlier 6")
     tree_share: float = setting(0.3, "share of the tree in a score; 0: no tree", "authors' code")
     valid_documents: int = setting(
-        4000, "documents held out of train, or of the validation split, for the tree", "5000"
+        1000, "documents held out of train, or of the validation split, for w and the tree", "5000"
     )
     seed: int = setting(0, "draws everything; members of an ensemble differ in it")
 
@@ -63,7 +66,7 @@ class Config:
         if not (self.cost > 0 and self.tolerance > 0 and self.smallest_weight >= 0):
             raise ConfigError("cost and tolerance are more than 0, smallest_weight is 0 or more")
         for name in ("tree_share", "ranker_weight"):
-            if not 0 <= getattr(self, name) <= 1:
+            if not 0 <= (getattr(self, name) or 0) <= 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}: it is a share, from 0 to 1")
 
 
@@ -82,7 +85,7 @@ class EliasPlusPlus:
     tree_share: float
     candidates: int
     reads: str = "words"
-    ranker_weight: float = 0.75
+    ranker_weight: float = 0.5
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document; behind the re-ranked candidates they stand as ELIAS ranks them."""
@@ -119,7 +122,7 @@ def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Rankin
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
-    """ELIAS; what it proposes for its training documents; the ranker; the tree on documents that are left."""
+    """ELIAS; what it proposes for its training documents; the ranker; w and the tree on documents that are left."""
     train, valid = held_out(corpus, config.valid_documents, config.seed)
     learning = replace(config.elias, seed=config.seed)
     # The documents that choose ELIAS's weights are those that the tree learns from: train is not halved again.
@@ -129,11 +132,9 @@ def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
     proposed = propose(train, model, learning, config, run)
     ranker = run.stage("ranker", train_ranker, features, train.labels, proposed, config)
     counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
-    how = config.tree_share, config.candidates, config.reads, config.ranker_weight
-    without = EliasPlusPlus(model, words, ranker, counts, None, *how)
-    if config.tree_share == 0 or valid.labels.nnz == 0:
-        return without
-    return replace(without, tree=run.stage("tree", grow_tree, without, valid, config.tree_depth))
+    found = EliasPlusPlus(model, words, ranker, counts, None, config.tree_share, config.candidates, config.reads)
+    weighed = run.stage("weighed", weigh, found, valid, config)
+    return replace(found, tree=weighed.tree, ranker_weight=weighed.ranker_weight)
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
@@ -183,11 +184,38 @@ def train_ranker(features: sp.csr_array, labels: sp.csr_array, proposed: Ranking
     )  # fmt: skip
 
 
-def grow_tree(model: EliasPlusPlus, valid: Corpus, depth: int) -> ScoreTree:
-    """How likely a proposed label is true, by both scores and the label's frequency, on documents that nobody saw."""
+@dataclass(frozen=True)
+class Weighed:
+    """What documents that nobody saw say about both scores."""
+
+    ranker_weight: float
+    tree: ScoreTree | None
+
+
+def weigh(model: EliasPlusPlus, valid: Corpus, config: Config) -> Weighed:
+    """w, where it is not given, and the tree, where it has a share."""
+    given = 0.5 if config.ranker_weight is None else config.ranker_weight
+    if valid.labels.nnz == 0:
+        return Weighed(given, None)
     features = ranker_features(model.elias, model.words, valid.documents, model.reads)
     proposed = proposals(model.elias, valid.documents, model.candidates)
     ranker = hinge_beliefs(model.ranker, features, proposed)
+    weight = choose_weight(proposed, ranker, valid) if config.ranker_weight is None else given
+    return Weighed(weight, grow_tree(model, proposed, ranker, valid, config.tree_depth) if config.tree_share else None)
+
+
+def choose_weight(proposed: Ranking, ranker: np.ndarray, valid: Corpus) -> float:
+    """The w that ranks these documents best, by nDCG@5."""
+
+    def worth(weight: float) -> float:
+        ranking = Ranking.of_candidates(proposed.labels, ranker**weight * proposed.scores ** (1 - weight), proposed.k)
+        return evaluate_ranking(ranking, valid.labels, ks=(5,), filtered=valid.filtered).metrics["nDCG@5"]
+
+    return max((tenths / 10 for tenths in range(11)), key=worth)
+
+
+def grow_tree(model: EliasPlusPlus, proposed: Ranking, ranker: np.ndarray, valid: Corpus, depth: int) -> ScoreTree:
+    """How likely a proposed label is true, by both scores and the label's frequency."""
     inside = proposed.labels != PAD
     columns = ranker[inside], proposed.scores[inside], model.counts[proposed.labels[inside]]
     return fit_tree(columns, proposed.among(valid.labels)[inside], depth)

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import fit
-from longtail.corpus import PAD, Documents, Splits
+from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
-from longtail.methods.eliaspp import Config, EliasPlusPlus, hinge_beliefs, train_ranker
+from longtail.methods.eliaspp import Config, EliasPlusPlus, choose_weight, hinge_beliefs, train_ranker
 from longtail.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -65,10 +65,22 @@ def test_the_ranker_may_weigh_more_than_elias():
     )
 
 
+def test_what_the_ranker_weighs_is_chosen_by_documents_that_nobody_saw():
+    """Label 0 is true; ELIAS says so with 0.6 against 0.5, the ranker denies it: w must stay below the point where
+    0.6^(1 − w) · 0.1^w falls under 0.5^(1 − w) · 0.9^w, which is w = 0.077, so 0."""
+    proposed = Ranking(np.array([[0, 1]], np.int32), np.array([[0.6, 0.5]], np.float32))
+    valid = Corpus.of(["a"], [["0"]])
+    valid = replace(valid, labels=sp.csr_array(np.array([[1.0, 0.0]], np.float32)), label_set=LabelSet.of(["0", "1"]))
+    right, wrong = (np.array([row], np.float32) for row in ([0.9, 0.1], [0.1, 0.9]))
+    assert choose_weight(proposed, wrong, valid) == 0.0
+    other = replace(proposed, scores=np.array([[0.5, 0.6]], np.float32))  # now ELIAS errs, and the ranker is to decide
+    assert choose_weight(other, right, valid) == 0.1
+
+
 @pytest.mark.parametrize("reads", ["words", "both"])
 def test_the_ranker_reads_words_or_vectors_too(reads: str, fitted: Predictor, planted: Splits):
     other = fit("elias++", planted.train, **QUICK | {"reads": reads, "tree_share": 0})
-    words, both = len(other.model.words.tfidf.vocabulary), other.model.elias.encoder.dim
+    words, both = len(other.model.words.tfidf.vocabulary), QUICK["elias.bag.dim"]
     assert other.model.ranker.weights.shape[1] == words + (both if reads == "both" else 0)
     first = other.rank(Documents.of([word(label) for label in range(N_LABELS)]), k=1).labels[:, 0]
     assert (first == np.arange(N_LABELS)).mean() >= 0.9
