@@ -19,6 +19,7 @@ MEMBERS: dict[str, tuple[str, dict]] = {
     "linear, three trees": ("linear", {"trees": 3}),
     "linear, words and pairs": ("linear", {"words.ngrams": 2, "words.min_df": 2}),
     "elias++": ("elias++", {}),
+    "decaf": ("decaf", {}),
 }
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]
 
