@@ -146,7 +146,7 @@ class GraphIndex:
     beta: float
     shortlist: int
     n_labels: int
-    paths: str = "best"
+    add: bool = False  # whether all paths to a label speak for it, or the best alone
 
     def open(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The clusters that documents believe in most and how much (1, 2), (documents, beam) each."""
@@ -155,9 +155,7 @@ class GraphIndex:
     def find(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The labels that documents believe in most and how much (6), (documents, K) each; PAD, 0."""
         k = min(self.shortlist, self.n_labels)
-        return best_labels(
-            *self.open(vectors), self.graph.labels, self._scores, self.n_labels, k, add=self.paths == "all"
-        )
+        return best_labels(*self.open(vectors), self.graph.labels, self._scores, self.n_labels, k, add=self.add)
 
     def matches(self, vectors: np.ndarray) -> sp.csr_array:
         """M (9): beliefs in the clusters that each document opens, (documents, clusters)."""

@@ -44,7 +44,7 @@ from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, rank_members
 from longtail.ranking import Ranking
-from longtail.train.run import Need, Run
+from longtail.train.run import WITH_TORCH, Need, Run
 
 Parts = Literal["both", "no-init", "text", "refinement"]  # of a label's row
 
@@ -238,7 +238,7 @@ def need(corpus: Corpus, config: Config) -> Need:
     tokens = words_expected(corpus.documents) + min(corpus.n_labels, 50_000)
     rows = tokens + corpus.n_labels + corpus.n_labels // max(config.labels_per_cluster, 1)
     parameters = config.dim * (rows + 4 * config.dim)
-    # A table that learns has two moments and, at times, a checkpoint beside it; an instance keeps two token tables.
-    return Need(
-        parameters, memory=16 * parameters + 24 * entries, disk=16 * parameters * config.instances + 24 * entries
-    )
+    # A table that learns has a gradient, two moments and, at times, a checkpoint beside it; an instance keeps two token
+    # tables; of every document are kept the clusters it opens and the labels that it draws negatives from.
+    memory = WITH_TORCH + 24 * parameters + 24 * entries + 4000 * len(corpus)
+    return Need(parameters, memory, disk=16 * parameters * config.instances + 24 * entries + 4000 * len(corpus))

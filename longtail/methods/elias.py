@@ -42,7 +42,7 @@ from longtail.methods.lightxml import held_out
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.ranking import Ranking
-from longtail.train.run import Need, Run
+from longtail.train.run import WITH_TORCH, Need, Run
 from longtail.train.settings import Optim
 
 
@@ -251,5 +251,5 @@ def need(corpus: Corpus, config: Config) -> Need:
     found = 8 * config.stage_1.optim.batch_size * min(config.walk.shortlist, n_labels) * 20
     vectors = 4 * dim * len(corpus)
     # Weights have a gradient, two moments and an average; a run keeps two stages, a checkpoint and the model.
-    memory = 20 * parameters + 4 * kept + found + 24 * entries + vectors
+    memory = WITH_TORCH + 20 * parameters + 4 * kept + found + 24 * entries + vectors
     return Need(parameters, memory=memory, disk=40 * parameters + 24 * entries + 2 * vectors)

@@ -3,8 +3,8 @@
 stage      graph                                     starts with                    learns
 warm-up    clusters by words, β = ∞                  nothing                        φ, Ŵ_C, W_L   (optional)
 1          clusters by words (and vectors), β = ∞    nothing                        φ, Ŵ_C, W_L
-2          labels of the documents that open a       φ and Ŵ_C of stage 1           φ, Ŵ_C, W_L, A
-           cluster, random weights
+2          labels of the documents that open a       φ and Ŵ_C of stage 1, or       φ, Ŵ_C, W_L, A
+           cluster, random weights                   nothing (`handed_on`)
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from longtail.metrics import METRICS, Frequencies, evaluate_ranking
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
-from longtail.train.run import Need, Run
+from longtail.train.run import WITH_TORCH, Need, Run
 
 
 @dataclass(frozen=True)
@@ -243,6 +243,6 @@ def need(corpus: Corpus, config: Config) -> Need:
     documents = len(corpus) + corpus.n_labels * (config.label_text == "all")
     turns = -(-config.classifiers.epochs // config.reindex)
     shortlists = 4 * documents * min(config.shortlist, corpus.n_labels)
-    # A table that learns has two moments and, at times, a checkpoint beside it; a turn keeps its shortlists.
-    memory = 16 * parameters + 24 * entries + 8 * documents * config.dim + shortlists
+    # A table that learns has a gradient, two moments and, at times, a checkpoint beside it; a turn keeps shortlists.
+    memory = WITH_TORCH + 24 * parameters + 24 * entries + 8 * documents * config.dim + shortlists
     return Need(parameters, memory=memory, disk=16 * parameters + 24 * entries + turns * shortlists)

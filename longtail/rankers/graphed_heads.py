@@ -140,7 +140,7 @@ class GraphRouter(nn.Module):
         """What it has come to."""
         rows = linear_of(self.clusters)
         walk = self.beam, self.alpha, self.beta, self.shortlist
-        return GraphIndex(self._graph(), rows.rows, rows.biases, *walk, self.n_labels, "all" if self.add else "best")
+        return GraphIndex(self._graph(), rows.rows, rows.biases, *walk, self.n_labels, self.add)
 
 
 class GraphHeads(nn.Module):

@@ -49,6 +49,9 @@ def silent(line: str) -> None:
     """Say nothing: the default of those who call us from Python."""
 
 
+WITH_TORCH = 600_000_000  # bytes before any document is read, where torch learns: interpreter, libraries, compiled code
+
+
 @dataclass(frozen=True)
 class Need:
     """What a training will take, said before it starts."""

@@ -110,7 +110,7 @@ def test_a_label_is_believed_by_its_best_path():
 
 def test_a_label_may_be_believed_by_all_its_paths():
     """`walk.paths = "all"`: label 1 is 0.9 · 0.5 + 0.45 · 1 = 0.9, the same while learning; no belief is above 1."""
-    everyone = replace(index(), paths="all")
+    everyone = replace(index(), add=True)
     assert beliefs(everyone.find(PHI)) == pytest.approx({0: 0.9, 1: 0.9, 2: 0.225, 3: 0.225})
     made = heads()
     made.router.add = True
