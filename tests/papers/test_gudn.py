@@ -21,7 +21,7 @@ from longtail.features.tokens import Subwords, Tokens
 from longtail.index.clusters import Clusters
 from longtail.methods import gudn_modules
 from longtail.methods.gudn import Config, as_words, warn_of_symbols
-from longtail.methods.gudn_modules import Guided, NamedBatch, NamedBatches, OneHot, feature_loss
+from longtail.methods.gudn_modules import Guided, NamedBatch, NamedBatches, OneHot, feature_loss, read_by_length
 from longtail.methods.lightxml_modules import Network
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.clustered_heads import Discriminator, Heads
@@ -61,6 +61,22 @@ def batch_of(positives: list[list[int]]) -> NamedBatch:
 CLASS = softplus(-1) + softplus(2)  # E_t = (1, 2), label 0 is true
 LINK = softplus(-3) + softplus(-1)  # E_l = (3, −1)
 FEATURE = (2**2 + 3**2) / 2
+
+
+class Mean(nn.Module):
+    """An encoder that says the mean of its tokens and how far it was padded."""
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        inside = torch.arange(ids.shape[1]) < lengths[:, None]
+        return torch.stack([(ids * inside).sum(1) / lengths, torch.full(lengths.shape, float(ids.shape[1]))], dim=1)
+
+
+def test_short_label_names_are_read_apart_from_long_ones_and_stay_with_their_documents():
+    ids = torch.tensor([[4, 4, 4, 9, 9], [7, 9, 9, 9, 9], [1, 2, 3, 4, 5], [2, 4, 9, 9, 9]])
+    read = read_by_length(Mean(), ids, torch.tensor([3, 1, 5, 2]))
+    assert read.tolist() == [[4, 5], [7, 2], [3, 5], [3, 2]]
+    assert read_by_length(Mean(), ids[:1], torch.tensor([3])).tolist() == [[4, 3]]
+
 
 # -- the equations -------------------------------------------------------------------------------------------------
 
