@@ -46,19 +46,22 @@ def part_of(train: Corpus, documents: int | None) -> Corpus:
     return replace(train.subset(rows, "train"), official_valid=train.official_valid)
 
 
-def curve(run: Path) -> list[float]:
-    """nDCG@5 of the validation documents, epoch by epoch."""
+def told_by(run: Path) -> dict:
+    """What the run's log says: nDCG@5 of the validation documents, epoch by epoch, and the most memory in use."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
-    return [round(line["nDCG@5"], 2) for line in lines if line["event"] == "validation"]
+    return {
+        "memory MB": round(max(line["memory"] for line in lines) / 1e6),
+        "validation nDCG@5 by epoch": [round(each["nDCG@5"], 2) for each in lines if each["event"] == "validation"],
+    }
 
 
 def table(results: dict) -> str:
     lines = ["# LightXML and GUDN on MiniLM (`python -m benchmarks.deep`)"]
     for setting, rows in results.items():
-        lines += ["", f"## {setting}", "", f"| | {' | '.join(SHOWN)} | CPU s |", "|---" * (len(SHOWN) + 2) + "|"]
+        lines += ["", f"## {setting}", "", f"| | {' | '.join(SHOWN)} | CPU s | MB |", "|---" * (len(SHOWN) + 3) + "|"]
         for row in filter(rows.get, ROWS):
             numbers = [f"{rows[row]['metrics'][metric]:.2f}" for metric in SHOWN]
-            lines.append(f"| {row} | {' | '.join(numbers)} | {rows[row]['cpu seconds']} |")
+            lines.append(f"| {row} | {' | '.join(numbers)} | {rows[row]['cpu seconds']} | {rows[row]['memory MB']} |")
     return "\n".join(lines) + "\n"
 
 
@@ -87,8 +90,7 @@ def main() -> None:
         results.setdefault(name, {})[row] = {
             "metrics": {each: round(metrics[each], 2) for each in SHOWN},
             "cpu seconds": round(time.process_time() - began),  # of this call: less than all where it was resumed
-            "validation nDCG@5 by epoch": curve(run),
-        }
+        } | told_by(run)
         save("deep", results)
         (RESULTS / "deep.md").write_text(table(results), "utf-8")
         print(name, row, results[name][row], flush=True)
