@@ -25,10 +25,11 @@ class BagReading:
     vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a fastText .vec file")
     dim: int = setting(256, "length of token and document vectors")
     dropout: float = setting(0.3, "share of a layer's output dropped while learning")
+    words_dropped: float = setting(0.0, "share of a document's tokens left out while learning")
 
     def __post_init__(self) -> None:
-        if self.dim < 1 or not 0 <= self.dropout < 1:
-            raise ConfigError("bag.dim is at least 1, and bag.dropout a share below 1")
+        if self.dim < 1 or not (0 <= self.dropout < 1 and 0 <= self.words_dropped < 1):
+            raise ConfigError("bag.dim is at least 1, and bag.dropout and bag.words_dropped shares below 1")
 
 
 @dataclass(frozen=True)

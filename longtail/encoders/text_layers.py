@@ -23,15 +23,16 @@ from longtail.kernels.csr import Rows
 class BagText(nn.Module):
     """Token vectors and a residual block."""
 
-    def __init__(self, reader: Reader, vectors: np.ndarray, dropout: float):
+    def __init__(self, reader: Reader, vectors: np.ndarray, dropout: float, words_dropped: float = 0.0):
         super().__init__()
         self.reader, self.dim = reader, vectors.shape[1]
         self.vectors = nn.Parameter(torch.from_numpy(np.array(vectors)))
-        self.read, self.dropout = Block(self.dim, dropout), Dropout(dropout)
+        self.read, self.dropout, self.words = Block(self.dim, dropout), Dropout(dropout), Dropout(words_dropped)
 
     def forward(self, batch: BagBatch) -> Tensor:
         """x̂ of each document."""
-        return self.dropout(self.read(bag(self.vectors, batch.starts, batch.tokens, batch.weights)).relu())
+        sums = bag(self.vectors, batch.starts, batch.tokens, self.words(batch.weights))
+        return self.dropout(self.read(sums).relu())
 
     def sums(self, bags: Rows) -> Tensor:
         """The token vectors of other texts, added up: (texts, dim)."""

@@ -57,8 +57,13 @@ class Learning:
     lr: float = setting(0.015, "peak learning rate", "released configs: 0.01, 0.008, 0.008")
     batch_size: int = setting(256, "documents in a batch", "released configs: 255")
     dropout: float = setting(0.2, "share of a layer's output dropped while learning", "section 3.1: 0.5, 0.2, 0.2")
+    words_dropped: float = setting(0.0, "share of a document's tokens left out while learning", "0")
     averaged: int = setting(0, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
     afresh: bool = setting(False, "token vectors start as they did at first, not as the module before left them", "no")
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.dropout < 1 and 0 <= self.words_dropped < 1):
+            raise ConfigError("dropout and words_dropped are shares: from 0 to below 1")
 
 
 @dataclass(frozen=True)

@@ -82,10 +82,11 @@ def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings
 class Network(nn.Module):
     """Token vectors, a block that reads documents, and rows that read label texts."""
 
-    def __init__(self, vectors: Tensor, labels: LabelText, dropout: float, frozen: bool, meetings: Meetings):
+    def __init__(self, vectors: Tensor, labels: LabelText, learning: Learning, frozen: bool, meetings: Meetings):
         super().__init__()
         self.vectors = nn.Parameter(vectors, requires_grad=not frozen)
-        self.read, self.dropout, self.labels = Block(vectors.shape[1], dropout), Dropout(dropout), labels
+        self.read, self.dropout = Block(vectors.shape[1], learning.dropout), Dropout(learning.dropout)
+        self.words, self.labels = Dropout(learning.words_dropped), labels
         self.meetings = meetings
         # The same memory as the meetings' pool, so that a checkpoint carries it and a resume restores it.
         self.register_buffer("pool", None if meetings.pool is None else torch.from_numpy(meetings.pool))
@@ -98,7 +99,7 @@ class Network(nn.Module):
 
     def loss(self, batch: Meeting) -> Tensor:
         """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
-        sums = bag(self.vectors, batch.starts, batch.tokens, batch.weights)
+        sums = bag(self.vectors, batch.starts, batch.tokens, batch.weights_dropped(self.words))
         documents = self.dropout(self.read(sums[: batch.documents]).relu())
         rows, biases = self.labels(sums[batch.documents :], batch.candidates)
         return meeting_loss(documents, rows, biases, batch)
@@ -134,7 +135,7 @@ def started(
         refinement = None if parts == "text" else _refinement(vectors, meetings.texts, parts)
         n_labels = len(meetings.texts[0]) - 1
         rows = LabelText(n_labels, config.dim, learning.dropout, START_BIAS, refinement, text=parts != "refinement")
-        return Network(torch.from_numpy(vectors), rows, learning.dropout, frozen, meetings)
+        return Network(torch.from_numpy(vectors), rows, learning, frozen, meetings)
 
 
 def at_first_length(vectors: np.ndarray) -> np.ndarray:

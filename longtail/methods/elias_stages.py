@@ -98,7 +98,7 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
 
     read = config.ranker.classifier == "text" and reader.words.tfidf is not None
     return Source(
-        lambda: BagText(reader, start, how.dropout),
+        lambda: BagText(reader, start, how.dropout, how.words_dropped),
         run.stage("label-texts", reader.bags, Documents(data.train.label_set.words())) if read else None,
         batches("bags", data.train), batches("valid-bags", data.valid),
     )  # fmt: skip

@@ -64,11 +64,16 @@ class Classifiers:
     lr: float = setting(0.01, "peak learning rate", "Table V: 0.006 to 0.009")
     batch_size: int = setting(128, "documents in a batch", "released configs: 255")
     dropout: float = setting(0.3, "share of a layer's output dropped while learning", "released configs: 0.5")
+    words_dropped: float = setting(0.0, "share of a document's tokens left out while learning", "0")
     negatives: int = setting(
         40, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
     )
     start: Literal["labels", "random"] = setting("random", "rows before they learn: label vectors, or random", "random")
     averaged: int = setting(5, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.dropout < 1 and 0 <= self.words_dropped < 1):
+            raise ConfigError("classifiers.dropout and classifiers.words_dropped are shares: from 0 to below 1")
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ class Pairs:
 class Network(nn.Module):
     """Token vectors, a residual layer, and a classifier a label."""
 
-    def __init__(self, vectors: Tensor, rows: Tensor, dropout: float):
+    def __init__(self, vectors: Tensor, rows: Tensor, dropout: float, words_dropped: float = 0.0):
         super().__init__()
         dim = vectors.shape[1]
         self.vectors, self.rows = nn.Parameter(vectors), nn.Parameter(rows)
@@ -221,11 +221,12 @@ class Network(nn.Module):
         nn.init.eye_(linear.weight)
         nn.init.zeros_(linear.bias)
         self.residual: nn.Linear = spectral_norm(linear)  # type: ignore[assignment]
-        self.dropout = Dropout(dropout)
+        self.dropout, self.words = Dropout(dropout), Dropout(words_dropped)
 
     def documents(self, batch: Meeting) -> Tensor:
         """x̂ of the batch."""
-        positive = self.dropout(bag(self.vectors, batch.starts, batch.tokens, batch.weights).relu())
+        weights = batch.weights_dropped(self.words)
+        positive = self.dropout(bag(self.vectors, batch.starts, batch.tokens, weights).relu())
         return positive + self.dropout(self.residual(positive).relu())
 
     def loss(self, batch: Meeting) -> Tensor:
@@ -263,7 +264,8 @@ def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config
             rows[torch.from_numpy(nearest.labels.astype(np.int64))] = torch.from_numpy(np.array(nearest.vectors))
         else:
             nn.init.kaiming_uniform_(rows, a=5**0.5)
-        return Network(torch.from_numpy(np.array(vectors)), rows, config.classifiers.dropout)
+        how = config.classifiers
+        return Network(torch.from_numpy(np.array(vectors)), rows, how.dropout, how.words_dropped)
 
 
 @dataclass(frozen=True)

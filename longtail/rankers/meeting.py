@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from longtail.corpus import PAD
 from longtail.kernels import label_rows
@@ -80,6 +80,11 @@ class Meeting:
     candidates: Tensor  # (candidates,) int64 labels, in order, none twice
     targets: Tensor  # (documents, candidates or width)
     shortlist: Tensor | None  # (documents, width) int32 places in `candidates`, PAD; None: all meet all
+
+    def weights_dropped(self, dropout: nn.Module) -> Tensor:
+        """`weights`, some of the documents' tokens dropped; those of label texts stay."""
+        own = int(self.starts[self.documents])
+        return torch.cat([dropout(self.weights[:own]), self.weights[own:]])
 
 
 def meeting(bags: Rows, rows: np.ndarray, candidates: Candidates, texts: Rows | None = None) -> Meeting:

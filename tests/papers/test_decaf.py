@@ -14,7 +14,16 @@ from longtail.encoders.block import Block, Gates, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
-from longtail.methods.decaf import Config, Data, Instance, Scorer, cluster_by_vectors, cluster_by_words, shortlists
+from longtail.methods.decaf import (
+    Config,
+    Data,
+    Instance,
+    Learning,
+    Scorer,
+    cluster_by_vectors,
+    cluster_by_words,
+    shortlists,
+)
 from longtail.methods.decaf_modules import Meetings, Network, started
 from longtail.rankers.label_text import LabelText
 
@@ -195,7 +204,7 @@ def test_labels_outside_the_opened_clusters_are_not_ranked():
 def network_of_logits() -> Network:
     """⟨x̂, w⟩ + bias is 1·w − 4 for the only token's weight 1; rows 2, 4, 6 by refinement alone."""
     labels = LabelText(3, 1, 0.0, bias=-4.0, refinement=torch.tensor([[2.0], [4.0], [6.0]]), text=False)
-    return Network(torch.tensor([[1.0]]), labels, 0.0, False, one_label()[1]).eval()
+    return Network(torch.tensor([[1.0]]), labels, Learning(dropout=0.0), False, one_label()[1]).eval()
 
 
 def test_the_loss_of_a_document_is_logistic_and_summed_over_the_labels_it_meets():

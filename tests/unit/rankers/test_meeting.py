@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from longtail.corpus import PAD
+from longtail.encoders.block import Dropout
 from longtail.kernels.csr import rows_of
 from longtail.rankers.meeting import (
     Candidates,
@@ -66,6 +67,16 @@ def test_a_batch_holds_the_bags_of_its_documents_and_then_of_its_candidates():
     assert batch.starts.tolist() == [0, 1, 3, 4, 5, 6, 6]
     assert batch.tokens.tolist() == [1, 0, 2, 0, 1, 2] and batch.weights.tolist() == [3, 1, 2, 1, 1, 1]
     assert meeting(bags, np.array([1]), together(TRUE[[1]], np.array([0]))).starts.tolist() == [0, 0]
+
+
+def test_words_are_dropped_from_documents_and_not_from_label_texts():
+    bags, texts = (rows_of(sp.csr_array(np.full((n, 50), 2, np.float32))) for n in (3, 6))
+    batch = meeting(bags, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), texts)
+    weights = batch.weights_dropped(Dropout(0.75))
+    own = weights[:100]
+    assert set(own.tolist()) == {0.0, 8.0} and 5 < (own > 0).sum() < 50
+    assert (weights[100:] == 2).all() and len(weights) == len(batch.weights)
+    assert torch.equal(batch.weights_dropped(Dropout(0.75).eval()), batch.weights)
 
 
 def test_the_loss_is_summed_over_labels_and_averaged_over_documents():
