@@ -92,7 +92,7 @@ WORDS = 4000  # different words in the documents of one label, however many they
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from counts alone, checked against measured runs."""
-    entries = features_expected(corpus.documents)
+    entries = features_expected(corpus.documents, config.words)
     # Half of what a label's documents say they say together.
     parameters = 1 + min(entries * corpus.labels.nnz // len(corpus) // 2, WORDS * corpus.n_labels)
     return Need(parameters, memory=PROGRAM + 24 * (entries + parameters), disk=8 * entries + 16 * parameters)

@@ -239,8 +239,8 @@ RECALL_SAMPLE = 20_000  # documents that tell a recall to a third of a percent
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from the lengths of the texts, checked against measured runs."""
-    entries = features_expected(corpus.documents)
-    tokens = words_expected(corpus.documents) + min(corpus.n_labels, 50_000)
+    entries = features_expected(corpus.documents, config.words)
+    tokens = words_expected(corpus.documents, config.words) + min(corpus.n_labels, 50_000)
     rows = tokens + corpus.n_labels + corpus.n_labels // max(config.labels_per_cluster, 1)
     parameters = config.dim * (rows + 4 * config.dim)
     # A table that learns has a gradient, two moments and, at times, a checkpoint beside it; an instance keeps two token

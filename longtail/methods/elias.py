@@ -236,10 +236,13 @@ def word_rows(reader: Reader, documents: Documents) -> sp.csr_array:
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from the encoder's size and the lengths of the texts."""
-    entries, n_labels = features_expected(corpus.documents), corpus.n_labels
+    entries, n_labels = features_expected(corpus.documents, config.words), corpus.n_labels
     n_clusters = max(1, 2 * n_labels // config.labels_per_cluster)
     if config.encoder == BAG:
-        dim, encoder = config.bag.dim, config.bag.dim * (words_expected(corpus.documents) + config.bag.subwords)
+        dim, encoder = (
+            config.bag.dim,
+            config.bag.dim * (words_expected(corpus.documents, config.words) + config.bag.subwords),
+        )
         kept = config.stage_1.optim.batch_size * dim
     else:
         size, reading = size_of(config.encoder), config.reading

@@ -227,7 +227,7 @@ def grow_tree(model: EliasPlusPlus, proposed: Ranking, ranker: np.ndarray, valid
 def need(corpus: Corpus, config: Config) -> Need:
     """What ELIAS takes, once more for every fold on disk, and the ranker."""
     own = elias.need(corpus, config.elias)
-    entries = features_expected(corpus.documents) + len(corpus) * config.elias.bag.dim
+    entries = features_expected(corpus.documents, config.elias.words) + len(corpus) * config.elias.bag.dim
     weights = min(corpus.n_labels * 800, 2 * entries)
     runs = 1 if config.folds == 1 else 1 + config.folds
     memory = own.memory + 24 * entries + 20 * weights

@@ -242,8 +242,8 @@ def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from the lengths of the texts, checked against measured runs."""
-    entries = features_expected(corpus.documents)
-    tokens = words_expected(corpus.documents) + min(corpus.n_labels, 50_000)
+    entries = features_expected(corpus.documents, config.words)
+    tokens = words_expected(corpus.documents, config.words) + min(corpus.n_labels, 50_000)
     parameters = config.dim * (tokens + 2 * corpus.n_labels + 3 * config.dim)
     documents = len(corpus) + corpus.n_labels * (config.label_text == "all")
     turns = -(-config.classifiers.epochs // config.reindex)

@@ -194,6 +194,6 @@ def needs(corpus: Corpus, encoder: str, reading: Reading, recall: Recall, optim:
     # A layer keeps about twenty numbers for every one it reads, and one for every pair of tokens in each of its heads.
     read = size.layers * optim.batch_size * reading.max_tokens
     kept = read * (20 * size.hidden + 12 * reading.max_tokens)
-    tokens = 4 * reading.max_tokens * len(corpus) + 24 * features_expected(corpus.documents)
+    tokens = 4 * reading.max_tokens * len(corpus) + 24 * features_expected(corpus.documents, recall.words)
     # Weights have a gradient, two moments and an average; a run keeps the start, a checkpoint and the end.
     return Need(parameters, memory=20 * parameters + 4 * kept + tokens, disk=28 * parameters + tokens)

@@ -239,7 +239,7 @@ KEPT = 800  # weights above the threshold that a label keeps, however long its d
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from counts alone, checked against measured runs."""
-    entries, words = features_expected(corpus.documents), words_expected(corpus.documents)
+    entries, words = features_expected(corpus.documents, config.words), words_expected(corpus.documents, config.words)
     n_used = max(1, len(np.unique(corpus.labels.indices)))
     entries_per_label = entries / len(corpus) * corpus.labels.nnz / n_used
     parameters = 1 + int(config.trees * n_used * min(2 * entries_per_label, KEPT))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from longtail import store
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
-from longtail.features.bags import Bags, features_expected, of_unit_length
+from longtail.features.bags import Bags, features_expected, of_unit_length, words_expected
 from longtail.features.tfidf import TfidfOptions
 
 GIVEN = sp.csr_array(np.array([[3, 0, 4], [0, 0, 0], [0, 2, 0]]))
@@ -68,5 +68,15 @@ def test_rows_of_unit_length_add_repeated_entries_and_sort_the_columns():
 
 
 def test_features_are_counted_or_guessed_from_the_length_of_the_texts():
-    assert features_expected(Documents(features=GIVEN)) == 3
-    assert features_expected(Documents.of(["x" * 80, "y" * 10])) == 10
+    assert features_expected(Documents(features=GIVEN), TfidfOptions()) == 3
+    assert features_expected(Documents.of(["x" * 80, "y" * 10]), TfidfOptions()) == 10
+    assert features_expected(Documents.of(["x" * 80, "y" * 10]), TfidfOptions(ngrams=2)) == 20
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({}, 300), ({"ngrams": 2}, 1500), ({"ngrams": 2, "min_df": 2}, 600), ({"ngrams": 2, "max_features": 70}, 70)],
+)
+def test_words_grow_with_the_root_of_the_length_and_pairs_are_more(options: dict, expected: int):
+    assert words_expected(Documents.of(["x" * 80, "y" * 20]), TfidfOptions(**options)) == expected
+    assert words_expected(Documents(features=GIVEN), TfidfOptions(**options)) == 3
