@@ -71,7 +71,7 @@ def beside_dense(vectors: np.ndarray, rows: sp.csr_array) -> sp.csr_array:
 
 
 def features_expected(documents: Documents, words: TfidfOptions) -> int:
-    """Stored features of all documents: counted where given, else one for every nine bytes of text, or two with pairs."""
+    """Stored features of all documents: counted where given, else one for nine bytes of text, with pairs two."""
     if documents.texts is None:
         return documents.features.nnz  # type: ignore[union-attr]
     return words.ngrams * int((documents.texts.stops - documents.texts.starts).sum()) // 9
