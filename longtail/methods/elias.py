@@ -239,10 +239,8 @@ def need(corpus: Corpus, config: Config) -> Need:
     entries, n_labels = features_expected(corpus.documents, config.words), corpus.n_labels
     n_clusters = max(1, 2 * n_labels // config.labels_per_cluster)
     if config.encoder == BAG:
-        dim, encoder = (
-            config.bag.dim,
-            config.bag.dim * (words_expected(corpus.documents, config.words) + config.bag.subwords),
-        )
+        tokens, dim = words_expected(corpus.documents, config.words) + config.bag.subwords, config.bag.dim
+        encoder = dim * tokens
         kept = config.stage_1.optim.batch_size * dim
     else:
         size, reading = size_of(config.encoder), config.reading
