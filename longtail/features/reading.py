@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Documents
-from longtail.features.bags import Bags
+from longtail.features.bags import Bags, words_expected
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Subwords
 from longtail.kernels.csr import Rows, rows_of
@@ -57,6 +57,14 @@ class Reader:
     def n_tokens(self) -> int:
         """Columns there are."""
         return self.words.n_features + (len(self.pieces.vocabulary) if self.pieces else 0)
+
+
+def tokens_expected(documents: Documents, options: TfidfOptions, subwords: int) -> int:
+    """Columns that a reader of these documents will have; pairs of pieces are about as many as pairs of words."""
+    words = words_expected(documents, options)
+    if not subwords or documents.texts is None:
+        return words
+    return words + (max(words, subwords) if options.ngrams == 2 else subwords)
 
 
 def beside(left: Rows, right: Rows, width: int) -> Rows:

@@ -33,9 +33,9 @@ from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.bag import BagEncoder
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import features_expected, words_expected
+from longtail.features.bags import features_expected
 from longtail.features.labels import label_centroids, label_features
-from longtail.features.reading import Reader
+from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters, balanced_clusters
@@ -240,7 +240,7 @@ RECALL_SAMPLE = 20_000  # documents that tell a recall to a third of a percent
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from the lengths of the texts, checked against measured runs."""
     entries = features_expected(corpus.documents, config.words)
-    tokens = words_expected(corpus.documents, config.words) + min(corpus.n_labels, 50_000)
+    tokens = tokens_expected(corpus.documents, config.words, config.subwords) + min(corpus.n_labels, 50_000)
     rows = tokens + corpus.n_labels + corpus.n_labels // max(config.labels_per_cluster, 1)
     parameters = config.dim * (rows + 4 * config.dim)
     # A table that learns has a gradient, two moments and, at times, a checkpoint beside it; an instance keeps two token

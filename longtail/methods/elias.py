@@ -32,9 +32,9 @@ from longtail.encoders.pretrained import size_of
 from longtail.encoders.text import BAG, BagReading, TextEncoder
 from longtail.encoders.transformer import Reading
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import beside_dense, features_expected, words_expected
+from longtail.features.bags import beside_dense, features_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
-from longtail.features.reading import Reader
+from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.graph import Walk
@@ -239,8 +239,8 @@ def need(corpus: Corpus, config: Config) -> Need:
     entries, n_labels = features_expected(corpus.documents, config.words), corpus.n_labels
     n_clusters = max(1, 2 * n_labels // config.labels_per_cluster)
     if config.encoder == BAG:
-        tokens, dim = words_expected(corpus.documents, config.words) + config.bag.subwords, config.bag.dim
-        encoder = dim * tokens
+        dim = config.bag.dim
+        encoder = dim * tokens_expected(corpus.documents, config.words, config.bag.subwords)
         kept = config.stage_1.optim.batch_size * dim
     else:
         size, reading = size_of(config.encoder), config.reading

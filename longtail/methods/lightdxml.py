@@ -29,8 +29,8 @@ import scipy.sparse as sp
 from longtail.config import setting
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.errors import ConfigError, CorpusError
-from longtail.features.bags import features_expected, words_expected
-from longtail.features.reading import Reader
+from longtail.features.bags import features_expected
+from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.nearest import Nearest, Search
@@ -243,7 +243,7 @@ def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from the lengths of the texts, checked against measured runs."""
     entries = features_expected(corpus.documents, config.words)
-    tokens = words_expected(corpus.documents, config.words) + min(corpus.n_labels, 50_000)
+    tokens = tokens_expected(corpus.documents, config.words, config.subwords) + min(corpus.n_labels, 50_000)
     parameters = config.dim * (tokens + 2 * corpus.n_labels + 3 * config.dim)
     documents = len(corpus) + corpus.n_labels * (config.label_text == "all")
     turns = -(-config.classifiers.epochs // config.reindex)

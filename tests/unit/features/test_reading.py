@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
 from longtail.features.bags import Bags, of_unit_length
-from longtail.features.reading import Reader, beside
+from longtail.features.reading import Reader, beside, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.kernels.csr import rows_of
 
@@ -63,3 +63,11 @@ def test_ready_made_features_are_read_as_they_are_and_texts_refused():
     assert reader.vocabulary == ["", ""]
     with pytest.raises(CorpusError, match="features"):
         reader.bags(Documents.of(["text"]))
+
+
+def test_tokens_expected_are_words_and_pieces_or_pairs_of_both():
+    documents = Documents.of(["x" * 100])
+    assert tokens_expected(documents, TfidfOptions(), subwords=0) == 300
+    assert tokens_expected(documents, TfidfOptions(), subwords=80) == 380
+    assert tokens_expected(documents, TfidfOptions(ngrams=2), subwords=80) == 3000
+    assert tokens_expected(Documents(features=sp.csr_array((2, 7))), TfidfOptions(), subwords=80) == 7
