@@ -98,7 +98,8 @@ class Ranking:
 
     def above(self, threshold: float) -> Ranking:
         """Labels that score less become PAD."""
-        keep = self.scores >= threshold
+        # In float64, as a suggestion is compared: a threshold half way between two scores may be no float32.
+        keep = self.scores >= np.float64(threshold)
         return Ranking(np.where(keep, self.labels, PAD), np.where(keep, self.scores, 0))
 
     def among(self, pairs: sp.csr_array) -> np.ndarray:

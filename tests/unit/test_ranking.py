@@ -83,6 +83,13 @@ def test_labels_below_a_threshold_become_pad():
     assert ranking.scores.dtype == np.float32
 
 
+def test_a_threshold_half_way_between_two_neighbours_keeps_the_upper_one_alone():
+    """As a suggestion is compared, in float64: in float32 there is nothing between the two."""
+    low, high = np.float32(0.5), np.nextafter(np.float32(0.5), np.float32(1))
+    ranking = Ranking(np.array([[1, 0]], np.int32), np.array([[high, low]], np.float32))
+    assert ranking.above((float(low) + float(high)) / 2).labels.tolist() == [[1, PAD]]
+
+
 def test_candidates_in_any_order_become_a_ranking():
     labels, scores = (
         np.array([[3, PAD, 1, 2], [PAD] * 4], np.int32),
