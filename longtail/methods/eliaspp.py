@@ -115,7 +115,12 @@ class EliasPlusPlus:
 def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
     """exp(−max(0, 1 − margin)³) of each proposed label, (documents, candidates) float32: PECOS's l3-hinge."""
     margins = ranker.margins(features, Shortlist(proposed.labels, proposed.scores))
-    return np.exp(-(np.maximum(0, 1 - margins) ** 3))
+    hinge = np.maximum(0, 1 - margins) ** 3
+    # A margin of −3.7 is already 0 in float32, and labels that tie stand by their numbers: the faintest fade slower.
+    return np.exp(-np.minimum(hinge, FAINT) - np.log1p(np.maximum(hinge - FAINT, 0)))
+
+
+FAINT = np.float32(60)  # e^−60 is a margin of −2.9; float32 ends at e^−103, and ELIAS's score is still to be multiplied
 
 
 # -- the algorithm -----------------------------------------------------------------------------------------------------

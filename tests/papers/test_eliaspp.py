@@ -52,6 +52,17 @@ def test_the_rankers_belief_is_the_cubed_hinge():
     np.testing.assert_allclose(hinge_beliefs(RANKER, FEATURES, PROPOSED)[0, :2], [1, np.exp(-8)], rtol=1e-5)
 
 
+def test_labels_that_the_ranker_denies_firmly_stay_in_its_order():
+    """Margins −2, −3.7, −5 and −40: exp(−4.7³) is below every float32, and labels that tie stand by their numbers."""
+    ranker = SparseLinear(sp.csr_array(np.array([[-40], [-5], [-3.7], [-2]], np.float32)), np.zeros(4, np.float32))
+    proposed = Ranking(np.arange(4, dtype=np.int32)[None], np.full((1, 4), 0.5, np.float32))
+    beliefs = hinge_beliefs(ranker, sp.csr_array(np.ones((1, 1), np.float32)), proposed)
+    assert (np.diff(beliefs[0]) > 0).all() and beliefs[0, 0] > np.finfo(np.float32).tiny
+    model = EliasPlusPlus(None, None, ranker, np.ones(4, np.float32), None, 0.3, 4, "words", 1.0)
+    scores = model.scores(sp.csr_array(np.ones((1, 1), np.float32)), proposed)
+    assert Ranking.of_candidates(proposed.labels, scores, 4).labels.tolist() == [[3, 2, 1, 0]]
+
+
 def test_a_score_is_the_root_of_both_and_a_share_of_the_tree():
     roots = np.sqrt([0.64 * 1, 0.25 * np.exp(-8)])
     np.testing.assert_allclose(plus(None).scores(FEATURES, PROPOSED)[0, :2], roots, rtol=1e-5)
