@@ -222,6 +222,8 @@ def choose_weight(proposed: Ranking, ranker: np.ndarray, valid: Corpus) -> float
 def grow_tree(model: EliasPlusPlus, proposed: Ranking, ranker: np.ndarray, valid: Corpus, depth: int) -> ScoreTree:
     """How likely a proposed label is true, by both scores and the label's frequency."""
     inside = proposed.labels != PAD
+    if valid.filtered is not None:  # neither right nor wrong: evaluation leaves these pairs out
+        inside &= ~proposed.among(valid.filtered)
     columns = ranker[inside], proposed.scores[inside], model.counts[proposed.labels[inside]]
     return fit_tree(columns, proposed.among(valid.labels)[inside], depth)
 

@@ -13,7 +13,7 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
-from longtail.methods.eliaspp import Config, EliasPlusPlus, choose_weight, hinge_beliefs, train_ranker
+from longtail.methods.eliaspp import Config, EliasPlusPlus, choose_weight, grow_tree, hinge_beliefs, train_ranker
 from longtail.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -116,6 +116,16 @@ def test_a_tree_grows_on_held_out_documents_unless_it_has_no_share(fitted: Predi
     assert fitted.model.tree is not None and len(fitted.model.tree.shares) > 1
     without = replace(fitted.model, tree=None).rank(planted.test.documents, 3)
     assert not np.array_equal(without.scores, fitted.rank(planted.test.documents, 3).scores)
+
+
+def test_a_tree_counts_no_pair_that_evaluation_leaves_out():
+    """40 documents: label 0 is true of each, label 1 of none but filtered, so every pair that counts is true."""
+    proposed = Ranking(np.tile(np.array([0, 1], np.int32), (40, 1)), np.full((40, 2), 0.5, np.float32))
+    first, second = (sp.csr_array(np.tile(np.array(row, np.float32), (40, 1))) for row in ([1, 0], [0, 1]))
+    valid = Corpus(Documents.of(["a"] * 40), first, LabelSet.of(["0", "1"]))
+    ranker = np.full((40, 2), 0.5, np.float32)
+    assert grow_tree(plus(None), proposed, ranker, valid, 1).shares[0] == 0.5
+    assert grow_tree(plus(None), proposed, ranker, replace(valid, filtered=second), 1).shares[0] == 1
 
 
 def test_with_folds_labels_are_proposed_by_models_that_never_saw_the_document(planted: Splits, tmp_path: Path):
