@@ -63,6 +63,12 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.candidates, self.folds, self.tree_depth) < 1:
             raise ConfigError("candidates, folds and tree_depth are at least 1")
+        if self.folds > 1 and self.reads == "both":
+            raise ConfigError(
+                f'folds = {self.folds} with reads = "both": labels would be proposed by models that never saw the '
+                "document, and ranked by vectors of the one model that learned it, so folds would mend nothing; "
+                'write reads = "words", or folds = 1'
+            )
         if not (self.cost > 0 and self.tolerance > 0 and self.smallest_weight >= 0):
             raise ConfigError("cost and tolerance are more than 0, smallest_weight is 0 or more")
         for name in ("tree_share", "ranker_weight"):

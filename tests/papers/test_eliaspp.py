@@ -13,7 +13,16 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
-from longtail.methods.eliaspp import Config, EliasPlusPlus, choose_weight, grow_tree, hinge_beliefs, train_ranker
+from longtail.methods import elias, eliaspp
+from longtail.methods.eliaspp import (
+    Config,
+    EliasPlusPlus,
+    choose_weight,
+    grow_tree,
+    hinge_beliefs,
+    propose,
+    train_ranker,
+)
 from longtail.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -126,6 +135,49 @@ def test_a_tree_counts_no_pair_that_evaluation_leaves_out():
     ranker = np.full((40, 2), 0.5, np.float32)
     assert grow_tree(plus(None), proposed, ranker, valid, 1).shares[0] == 0.5
     assert grow_tree(plus(None), proposed, ranker, replace(valid, filtered=second), 1).shares[0] == 1
+
+
+class Knowing:
+    """A model that knows the texts it learned from, and refuses to be asked about them."""
+
+    def __init__(self, texts: set[str]):
+        self.texts = texts
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        assert not self.texts & set(documents.texts)
+        asked = np.array([[int(text) for _ in range(k)] for text in documents.texts], np.int32)
+        return Ranking(asked, np.ones(asked.shape, np.float32))
+
+
+class Nowhere:
+    """A run that keeps nothing."""
+
+    def stage(self, name: str, build: object, *inputs: object) -> object:
+        return build(*inputs)
+
+    def part(self, name: str) -> Nowhere:
+        return self
+
+
+def test_with_folds_nobody_proposes_labels_for_what_it_learned(monkeypatch: pytest.MonkeyPatch):
+    learned = []
+
+    def fit_elias(corpus: Corpus, config: elias.Config, run: Nowhere) -> Knowing:
+        learned.append(set(corpus.texts))
+        return Knowing(learned[-1])
+
+    monkeypatch.setattr(eliaspp.elias, "fit", fit_elias)
+    texts = [str(number) for number in range(20)]
+    train = Corpus.of(texts, [["label"]] * 20)
+    proposed = propose(train, Knowing(set(texts)), elias.Config(), Config(folds=4, candidates=1), Nowhere())
+    assert proposed.labels[:, 0].tolist() == list(range(20))  # every document once, in its own place
+    assert [len(each) for each in learned] == [15] * 4 and set.intersection(*learned) == set()
+
+
+def test_folds_are_refused_where_the_ranker_reads_vectors_that_know_the_documents():
+    with pytest.raises(ConfigError, match='folds = 2 with reads = "both".*reads = "words"'):
+        Config(folds=2, reads="both")
+    assert Config(folds=1, reads="both").reads == "both"  # the paper's
 
 
 def test_with_folds_labels_are_proposed_by_models_that_never_saw_the_document(planted: Splits, tmp_path: Path):
