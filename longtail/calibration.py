@@ -240,3 +240,17 @@ class Calibration:
 
     curve: Isotonic
     threshold: Threshold | None = None
+
+
+# -- what a training may have chosen already ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Documents of an official validation split that chose something of a model while it was trained.
+
+    They know the model too well to choose more of it, or to judge it (validation.py).
+    """
+
+    split: str  # its fingerprint
+    rows: np.ndarray  # (documents,) int64, rising

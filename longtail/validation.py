@@ -1,8 +1,8 @@
 """What is chosen by validation documents after training: probabilities, thresholds, and the weights of an ensemble.
 
 Nothing here may see what a model is judged by, nor what it learned from: of the documents it was trained on a model is
-too sure.  A corpus with an official validation split has documents for it; of any other some must be left out of the
-training (`longtail train --hold-out`).
+too sure.  A corpus with an official validation split has documents for it, but for those that chose something in the
+training already; of any other some must be left out of the training (`longtail train --hold-out`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from longtail.calibration import (
     Calibration,
     Reliability,
     Target,
+    Tuning,
     choose_threshold,
     fit_curve,
     reliability,
@@ -52,15 +53,15 @@ def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None,
     if k < 1:
         raise ConfigError(f"k = {k}: ask for at least one label")
     refuse(corpus, [model])
-    raw = dataclasses.replace(model, calibration=None)
-    ranking, truth = _ranked(raw, corpus, k)
+    raw, left = dataclasses.replace(model, calibration=None), unspent(corpus, [model])
+    ranking, truth = _ranked(raw, left, k)
     curve = fit_curve(ranking, truth)
     chosen = None
     if target is not None:
         # As the curve has them: steps that only keep an order depend on how many labels are asked for.
         probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
         chosen = choose_threshold(probable, truth, target)
-    about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus)})
+    about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus, len(left))})
     calibrated = dataclasses.replace(raw, calibration=Calibration(curve, chosen), about=about)
     return Calibrated(
         calibrated,
@@ -85,8 +86,9 @@ def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") 
     k = cut_off(metric)
     refuse(corpus, members)
     combine(members)  # members that do not fit together are told apart before any of them ranks
-    truth, filtered = in_model_order(members[0], corpus)
-    rankings = [member.rank(corpus.documents, max(k, Ensemble.POOL) + spare(filtered)) for member in members]
+    left = unspent(corpus, members)
+    truth, filtered = in_model_order(members[0], left)
+    rankings = [member.rank(left.documents, max(k, Ensemble.POOL) + spare(filtered)) for member in members]
     counts = np.pad(members[0].counts, (0, truth.shape[1] - len(members[0].labels)))
     seen = Frequencies(counts, members[0].about.corpus["documents"])
 
@@ -95,7 +97,7 @@ def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") 
 
     weights, value = choose_weights(rankings, worth, k + spare(filtered))
     both = combine(members, weights)
-    chosen = _whose(corpus) | {"metric": metric, "value": round(value, 4)}
+    chosen = _whose(corpus, len(left)) | {"metric": metric, "value": round(value, 4)}
     return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
 
 
@@ -107,9 +109,10 @@ def _ranked(model: Predictor, corpus: Corpus, k: int) -> tuple[Ranking, sp.csr_a
     return ranking.top(k), truth
 
 
-def _whose(corpus: Corpus) -> dict[str, Any]:
+def _whose(corpus: Corpus, documents: int) -> dict[str, Any]:
+    """The split, by its own fingerprint even where some of it was left out, and how many documents chose."""
     about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
-    return about | {"split": corpus.role, "documents": len(corpus)}
+    return about | {"split": corpus.role, "documents": documents}
 
 
 # -- which documents may choose -------------------------------------------------------------------------------------
@@ -139,6 +142,26 @@ def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
         )
 
 
+def unspent(corpus: Corpus, models: Sequence[Predictor]) -> Corpus:
+    """The documents that chose nothing of these models while they were trained."""
+    spent = [tuning.rows for tuning in _tunings(models, corpus)]
+    if not spent:
+        return corpus
+    left = np.setdiff1d(np.arange(len(corpus)), np.concatenate(spent))
+    if len(left) == 0:
+        raise CorpusError(
+            f"{corpus.name}: all {len(corpus):,} documents of the {corpus.role} split chose settings of the model when "
+            "it was trained; choose by others, or train it with fewer valid_documents"
+        )
+    return corpus.subset(left, corpus.role)
+
+
+def _tunings(models: Sequence[Predictor], corpus: Corpus) -> list[Tuning]:
+    """What models remember of documents of this very split."""
+    found = [getattr(one.model, "tuning", None) for one in _all_of(models)]
+    return [tuning for tuning in found if tuning is not None and tuning.split and tuning.split == corpus.fingerprint]
+
+
 def _learned_from(models: Sequence[Predictor]) -> set[str]:
     return {model.about.corpus.get("fingerprint", "") for model in _all_of(models)}
 
@@ -146,7 +169,8 @@ def _learned_from(models: Sequence[Predictor]) -> set[str]:
 def chosen_by(model: Predictor, corpus: Corpus) -> list[str]:
     """What of a model was chosen by these very documents, which make it look better than it is."""
     whose = [(what, about) for one in _all_of([model]) for what, about in one.about.chosen.items()]
-    return sorted({what for what, about in whose if about["fingerprint"] == corpus.fingerprint})
+    later = {what for what, about in whose if about["fingerprint"] == corpus.fingerprint}
+    return sorted(later | ({"settings"} if _tunings([model], corpus) else set()))
 
 
 def _all_of(models: Sequence[Predictor]) -> Iterator[Predictor]:

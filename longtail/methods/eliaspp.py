@@ -17,13 +17,13 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.calibration import Tuning
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.methods import elias
 from longtail.methods.elias import Elias
-from longtail.methods.lightxml import held_out
 from longtail.metrics import evaluate_ranking
 from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
@@ -92,6 +92,7 @@ class EliasPlusPlus:
     candidates: int
     reads: str = "words"
     ranker_weight: float = 0.5
+    tuning: Tuning | None = None  # where a validation split chose w and the tree
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document; behind the re-ranked candidates they stand as ELIAS ranks them."""
@@ -134,7 +135,7 @@ FAINT = np.float32(60)  # e^−60 is a margin of −2.9; float32 ends at e^−10
 
 def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
     """ELIAS; what it proposes for its training documents; the ranker; w and the tree on documents that are left."""
-    train, valid = held_out(corpus, config.valid_documents, config.seed)
+    train, valid, tuning = held_out(corpus, config.valid_documents, config.seed)
     learning = replace(config.elias, seed=config.seed)
     # The documents that choose ELIAS's weights are those that the tree learns from: train is not halved again.
     model = elias.fit(replace(train, official_valid=valid), learning, run)
@@ -145,10 +146,19 @@ def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
     counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
     found = EliasPlusPlus(model, words, ranker, counts, None, config.tree_share, config.candidates, config.reads)
     weighed = run.stage("weighed", weigh, found, valid, config)
-    return replace(found, tree=weighed.tree, ranker_weight=weighed.ranker_weight)
+    return replace(found, tree=weighed.tree, ranker_weight=weighed.ranker_weight, tuning=tuning)
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
+
+
+def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus, Tuning | None]:
+    """What to learn from, at most so many documents for w and the tree, and which of an official split these are."""
+    train, valid = corpus.hold_out(documents, seed)
+    rows = np.sort(np.random.default_rng(seed).permutation(len(valid))[:documents])
+    # Those carved from train need no list: whoever learned from train is refused all of it (validation.py).
+    tuning = None if corpus.official_valid is None else Tuning(valid.fingerprint, rows)
+    return train, valid.subset(rows, "valid"), tuning
 
 
 def learn_words(documents: Documents, learning: elias.Config) -> Bags:

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import fit
+from longtail.calibration import Tuning
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
@@ -23,6 +24,7 @@ from longtail.methods.eliaspp import (
     propose,
     train_ranker,
 )
+from longtail.methods.lightxml import held_out
 from longtail.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -178,6 +180,16 @@ def test_folds_are_refused_where_the_ranker_reads_vectors_that_know_the_document
     with pytest.raises(ConfigError, match='folds = 2 with reads = "both".*reads = "words"'):
         Config(folds=2, reads="both")
     assert Config(folds=1, reads="both").reads == "both"  # the paper's
+
+
+def test_a_model_remembers_which_documents_of_the_validation_split_it_is_tuned_by(planted: Splits, tmp_path: Path):
+    assert fit("elias++", planted.train, **QUICK | {"tree_share": 0, "ranker_weight": 0.5}).model.tuning is None
+    official = replace(planted.test, role="valid")
+    train = replace(planted.train, official_valid=official)
+    tuning = fit("elias++", train, run=tmp_path, valid_documents=50, **QUICK).model.tuning
+    assert isinstance(tuning, Tuning) and tuning.split == official.fingerprint and len(tuning.rows) == 50
+    # The stage that weighs saw these rows and no others.
+    assert official.subset(tuning.rows, "valid").fingerprint == held_out(train, 50, 0)[1].fingerprint
 
 
 def test_with_folds_labels_are_proposed_by_models_that_never_saw_the_document(planted: Splits, tmp_path: Path):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from longtail import combine, evaluate, fit
 from longtail import open as open_model
+from longtail.calibration import Tuning
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Splits
 from longtail.errors import ConfigError, CorpusError
 from longtail.predictor import About, Predictor
@@ -183,6 +184,38 @@ def test_a_model_remembers_what_it_was_tuned_by():
     assert chosen_by(tuned, corpus("test", "test")) == [] and chosen_by(model, corpus()) == []
     member = calibrate(model, corpus()).model
     assert chosen_by(combine([member, member]), corpus()) == ["calibration"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned(Sure):
+    """A model that documents of the validation split tuned when it was trained."""
+
+    tuning: Tuning | None = None
+
+
+def test_documents_that_tuned_a_model_in_training_choose_nothing_more():
+    """Rows 10 to 39 are spent: of the ten left, all have label 0, which scores 0.4."""
+    model = predictor(Tuned(0.4, tuning=Tuning("valid", np.arange(10, N))))
+    told = calibrate(model, corpus(), threshold="f1")
+    assert told.before.pairs == 20 and told.model.about.chosen["calibration"]["documents"] == 10
+    np.testing.assert_allclose(told.model.rank(Documents.of(["7"]), 2).scores, [[1, 0]], atol=1e-4)
+    together, value = weigh([model, predictor(Sure(0.9, first=1))], corpus(), "P@1")
+    assert value == pytest.approx(100) and together.about.chosen["weights"]["documents"] == 10
+    assert len(calibrate(model, corpus(fingerprint="other")).before.bins) > 0
+    assert calibrate(model, corpus(fingerprint="other")).before.pairs == 80
+
+
+def test_a_split_that_is_spent_says_what_to_do():
+    model = predictor(Tuned(0.4, tuning=Tuning("valid", np.arange(N))))
+    for choose in (lambda: calibrate(model, corpus()), lambda: weigh([model, model], corpus())):
+        with pytest.raises(CorpusError, match="all 40 documents.*valid_documents"):
+            choose()
+
+
+def test_evaluating_by_documents_that_tuned_a_model_is_said_aloud():
+    model = predictor(Tuned(0.4, tuning=Tuning("valid", np.arange(5))))
+    assert chosen_by(model, corpus()) == ["settings"] and chosen_by(model, corpus(fingerprint="other")) == []
+    assert chosen_by(calibrate(combine([model]), corpus()).model, corpus()) == ["calibration", "settings"]
 
 
 def test_no_documents_choose_nothing():
