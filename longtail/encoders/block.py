@@ -84,7 +84,9 @@ class Gates(nn.Module):
     def forward(self, one: Tensor, other: Tensor) -> Tensor:
         """(texts, dim) from two of that shape."""
         a, b = self.alpha.sigmoid(), self.beta.sigmoid()
-        return _CompiledMixture.apply(one, other, a, b) if one.device.type == "cpu" else a * one + b * other
+        if one.device.type != "cpu":
+            return a * one + b * other
+        return _CompiledMixture.apply(one.float(), other.float(), a, b)  # NumPy knows no bfloat16, which a layer may say
 
 
 class _CompiledMixture(torch.autograd.Function):

@@ -382,6 +382,7 @@ def share_found(model: object) -> float:
         {"ranker.classifier": "rows", "index": "none"},
         {"ranker.loss": "path"},
         {"walk.paths": "best"},
+        {"stage_1.optim.precision": "bf16", "stage_2.optim.precision": "bf16"},
     ],
     ids=[
         "as it is",
@@ -396,6 +397,7 @@ def share_found(model: object) -> float:
         "one-vs-all of free rows",
         "ranked with paths",
         "best paths alone",
+        "in bfloat16",
     ],
 )
 def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):

@@ -71,3 +71,16 @@ def test_a_text_without_known_tokens_has_a_vector_too():
     encoder = settled(*learned(3, 4))
     empty = sp.csr_array((1, 10), dtype=np.float32)
     np.testing.assert_allclose(encoder.labels(rows_of(empty))[0], encoder.offset)
+
+
+def test_a_block_learns_in_bfloat16_too():
+    """Autocast hands on what its layer says in bfloat16, which NumPy does not know."""
+    block, sums = Block(8, 0.1), torch.randn(4, 8, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        read = block(sums)
+        read.sum().backward()
+    assert read.dtype == torch.float32 and sums.grad.isfinite().all()
+    assert all(parameter.grad is not None for parameter in block.parameters())
+    plain = block.eval()(sums)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(block(sums), plain, rtol=0.02, atol=0.02)
