@@ -125,4 +125,4 @@ def settled(vectors: Tensor, block: Block) -> BagEncoder:
         gate = block.gates.beta.sigmoid()
         residual, offset = gate[:, None] * block.residual.weight, gate * block.residual.bias  # type: ignore[operator]
         parts = vectors, residual, offset, block.gates.alpha.sigmoid()
-        return BagEncoder(*(np.array(part.detach().numpy(), np.float32) for part in parts))
+        return BagEncoder(*(np.array(part.detach().cpu().numpy(), np.float32) for part in parts))

@@ -79,11 +79,11 @@ class ReadRows(nn.Module):
         """Every text read once more, with nothing dropped."""
         learning = self.training
         self.eval()
+        biases = self.text.biases
         with torch.no_grad():
-            parts = [self(labels) for labels in torch.arange(len(self.text.biases)).split(CHUNK)]
+            parts = [self(labels) for labels in torch.arange(len(biases), device=biases.device).split(CHUNK)]
         self.train(learning)
-        rows, biases = (torch.cat(part).cpu().numpy() for part in zip(*parts))
-        return Linear(rows, biases)
+        return Linear(*(torch.cat(part).cpu().numpy() for part in zip(*parts)))
 
 
 CHUNK = 16_384  # labels whose rows are computed at once

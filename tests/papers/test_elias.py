@@ -224,6 +224,20 @@ def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
     assert len(made.tables) == 2 and len(made.tables) + len(made.dense) == len(list(made.parameters()))
 
 
+def test_rows_that_read_settle_on_the_device_of_what_learned():
+    """All labels are named where the tables are; on the device "meta" nothing is computed, so nothing is read here."""
+    asked = []
+
+    def answer(labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        asked.append(labels.device.type)
+        return torch.zeros(len(labels), 2), torch.zeros(len(labels))
+
+    texts = np.array([0, 1, 2], np.int64), np.array([0, 1], np.int32), np.ones(2, np.float32)
+    made = ReadRows(texts, lambda bags: bag(torch.eye(2), *map(torch.from_numpy, bags)), dropout=0.4).to("meta")
+    made.forward = answer
+    assert made.settled().rows.shape == (2, 2) and asked == ["meta"]
+
+
 def test_a_document_brings_labels_that_it_ranks_high_and_unknown_ones_only_by_chance():
     labels = sp.csr_array(np.eye(3, 5, dtype=np.float32))  # labels 3 and 4 have no document
     batches = BagBatches((np.arange(4), np.zeros(3, np.int32), np.ones(3, np.float32)), labels)

@@ -84,3 +84,19 @@ def test_a_block_learns_in_bfloat16_too():
     plain = block.eval()(sums)
     with torch.autocast("cpu", torch.bfloat16):
         torch.testing.assert_close(block(sums), plain, rtol=0.02, atol=0.02)
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor on another device, of which NumPy sees nothing before it is brought here."""
+
+    def numpy(self) -> np.ndarray:
+        raise TypeError("bring it to the CPU first")
+
+    def cpu(self) -> torch.Tensor:
+        return self.as_subclass(torch.Tensor)
+
+
+def test_what_was_learned_on_another_device_settles_on_the_cpu():
+    vectors, block = learned(4, 5)
+    here, there = settled(vectors, block), settled(vectors.detach().as_subclass(Elsewhere), block)
+    np.testing.assert_array_equal(here.vectors, there.vectors)
