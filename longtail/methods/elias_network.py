@@ -89,7 +89,10 @@ def encoder_groups(encoder: Encoder, stage: Stage, optim: Optim) -> list[Group]:
 
 
 def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> list[Group]:
-    """Labels and edges move where a batch touched them; edges are not averaged, for a mean of two graphs is none."""
+    """Labels and edges move where a batch touched them.
+
+    Edges could be averaged, since stage 2 moves their weights and never their labels; like the authors we do not.
+    """
     groups = [Group("labels", RowAdam(heads.classifiers.tables, stage.label_lr), stage.accumulate)]
     if heads.classifiers.dense:
         blocks = adamw(heads.classifiers.dense, stage.cluster_lr, optim.weight_decay)
