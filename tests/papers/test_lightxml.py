@@ -22,7 +22,8 @@ from longtail.methods.lightxml import Recall, cluster_labels, held_out
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
 from longtail.rankers.clustered_heads import Discriminator, Heads
 from longtail.ranking import Ranking
-from tests.planted import word
+from tests.planted import WORDS, word
+from tests.tiny_encoders import write_encoder
 
 TWO = Clusters(np.array([2, 0, 1], np.int32), np.array([0, 1, 3]))  # {2}, {0, 1}
 
@@ -274,17 +275,20 @@ def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
     assert np.array_equal(whole.labels, resumed.labels) and np.array_equal(whole.scores, resumed.scores)
 
 
-def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path):
-    """Three clusterings: seeds differ, scores are averaged."""
+def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path, tmp_path: Path):
+    """Two clusterings and two families of transformer: scores are averaged."""
     from longtail.predictor import combine
 
-    members = [fit("lightxml", planted.train, encoder=str(tiny_encoder), seed=seed, **QUICK) for seed in range(2)]
+    other = write_encoder(tmp_path / "roberta", WORDS, "roberta", hidden=32)
+    drawn = [(tiny_encoder, 0), (tiny_encoder, 1), (other, 0)]
+    members = [fit("lightxml", planted.train, encoder=str(place), seed=seed, **QUICK) for place, seed in drawn]
     assert not np.array_equal(members[0].model.heads.clusters.labels, members[1].model.heads.clusters.labels)
-    one, other, both = (each.rank(planted.test.documents[:1], 100) for each in (*members, combine(members)))
-    score = {label: score / 2 for label, score in zip(one.labels[0].tolist(), one.scores[0])}
-    for label, second in zip(other.labels[0].tolist(), other.scores[0]):
-        score[label] = score.get(label, 0) + second / 2
-    assert both.scores[0, 0] == pytest.approx(max(score.values()), rel=1e-5)
+    *each, together = (model.rank(planted.test.documents[:1], 100) for model in (*members, combine(members)))
+    score: dict[int, float] = {}
+    for ranking in each:
+        for label, own in zip(ranking.labels[0].tolist(), ranking.scores[0]):
+            score[label] = score.get(label, 0) + own / 3
+    assert together.scores[0, 0] == pytest.approx(max(score.values()), rel=1e-5)
 
 
 def test_scores_of_stored_heads_need_no_torch():
