@@ -55,14 +55,17 @@ class Stage:
         "epochs, batches, averaging; lr is a transformer's",
         "authors' code",
     )
-    label_lr: float = setting(1e-2, "peak learning rate of label rows, edges and a bag's token vectors", "5e-3, 1e-2")
+    label_lr: float = setting(1e-2, "peak learning rate of label rows and a bag's token vectors", "5e-3, 1e-2")
     cluster_lr: float = setting(1e-3, "peak learning rate of cluster rows and a bag's block", "5e-3; stage 2: 1e-4")
+    edge_lr: float | None = setting(None, "peak learning rate of edges; none: label_lr", "label_lr")
     accumulate: int = setting(1, "batches between two steps of clusters, edges and label rows", "10, section 4")
     shortlist_loss: float = setting(1.0, "weight of the shortlist loss (8), λ", "0.05 on means over 2,000 and 20: 5")
 
     def __post_init__(self) -> None:
-        if min(self.label_lr, self.cluster_lr) <= 0 or self.accumulate < 1 or self.shortlist_loss < 0:
-            raise ConfigError("a stage's rates are more than 0, accumulate at least 1, shortlist_loss 0 or more")
+        if min(self.label_lr, self.cluster_lr, self.label_lr if self.edge_lr is None else self.edge_lr) <= 0:
+            raise ConfigError("a stage's label_lr, cluster_lr and edge_lr are more than 0")
+        if self.accumulate < 1 or self.shortlist_loss < 0:
+            raise ConfigError("a stage's accumulate is at least 1, its shortlist_loss 0 or more")
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> lis
     clusters, edges = heads.router.clusters.parameters(), heads.router.edges
     groups.append(Group("clusters", adamw(clusters, stage.cluster_lr, optim.weight_decay), stage.accumulate))
     if edges.requires_grad:
-        groups.append(Group("edges", RowAdam([edges], stage.label_lr), stage.accumulate, average=False))
+        edge_lr = stage.label_lr if stage.edge_lr is None else stage.edge_lr
+        groups.append(Group("edges", RowAdam([edges], edge_lr), stage.accumulate, average=False))
     return groups
 
 

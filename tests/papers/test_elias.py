@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
 from longtail.ranking import Ranking
+from longtail.train.run import changes
 from longtail.train.settings import Optim
 from tests.planted import N_LABELS, word
 
@@ -426,6 +427,19 @@ def test_averaged_weights_learn_and_edges_are_not_averaged(planted: Splits):
     assert averaged == {"clusters": True, "labels": True, "edges": False}
 
 
+@pytest.mark.parametrize("edge_lr, expected", [(None, 0.02), (0.3, 0.3)])
+def test_edges_learn_at_their_own_rate_where_one_is_given(edge_lr: float | None, expected: float):
+    groups = elias_network.head_groups(heads(), Stage(label_lr=0.02, edge_lr=edge_lr), Optim())
+    peaks = {group.name: group.peaks for group in groups}
+    assert peaks["edges"] == [expected] and peaks["labels"] == [0.02]
+
+
+def test_a_run_from_before_edges_had_a_rate_goes_on():
+    """What `run.json` does not name was nothing, and by default is nothing now."""
+    before = asdict(Stage())
+    assert before.pop("edge_lr") is None and changes(before, asdict(Stage())) == []
+
+
 NOTHING = BagBatches((np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)), sp.csr_array((0, 5)))
 
 
@@ -489,7 +503,9 @@ def test_predicting_with_a_bag_needs_no_torch(tmp_path: Path):
     assert answer.split() == ["two", "False"]
 
 
-@pytest.mark.parametrize("name", ["walk.beam", "walk.alpha", "walk.beta", "edges", "labels_per_cluster", "bag.dim"])
+@pytest.mark.parametrize(
+    "name", ["walk.beam", "walk.alpha", "walk.beta", "edges", "labels_per_cluster", "bag.dim", "stage_2.edge_lr"]
+)
 def test_impossible_settings_are_refused(name: str, planted: Splits):
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises(ConfigError, match=name.removeprefix("stage_2.")):
         fit("elias", planted.train, **{name: 0})
