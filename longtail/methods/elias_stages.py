@@ -145,7 +145,8 @@ def grow(
         matches = sp.vstack([matches, index.matches(bag.documents(rows_of(texts.label_texts)))], format="csr")
         labels = sp.vstack([labels, sp.eye_array(labels.shape[1], dtype=np.float32)], format="csr")
     edges = config.edges or math.ceil(10 * data.train.n_labels / len(clusters))
-    return likely_edges(sp.csr_array(matches), sp.csr_array(labels), clusters, edges, config.seed)
+    even = config.walk.start == "even"
+    return likely_edges(sp.csr_array(matches), sp.csr_array(labels), clusters, edges, config.seed, even)
 
 
 # -- networks before their first step ------------------------------------------------------------------------------

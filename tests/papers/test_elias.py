@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -330,6 +331,27 @@ def test_edges_go_to_the_labels_of_the_documents_that_open_a_cluster():
     ) == 7
 
 
+def test_edges_may_start_whatever_a_labels_frequency():
+    """Four documents have label 0, one has label 1; A' is (1.6, 1), (0.4, 0): per √n (0.8, 1), (0.2, 0)."""
+    matches, two = sp.csr_array([[0.4, 0.1]] * 4 + [[1, 0]]), Clusters(np.array([0, 1], np.int32), np.array([0, 1, 2]))
+    labels = sp.csr_array(np.array([[1, 0]] * 4 + [[0, 1]], np.float32))
+    assert likely_edges(matches, labels, two, most=1, seed=0).labels[:, 0].tolist() == [0, 0]
+    assert likely_edges(matches, labels, two, most=1, seed=0, even=True).labels[:, 0].tolist() == [1, 0]
+    # Label 0 hangs on both, on the second a quarter as firmly; every label's best edge starts between 0 and 1.
+    graph = likely_edges(matches, labels, two, most=2, seed=0, even=True)
+    weights = {(at, label): float(weight) for at, row in enumerate(zip(graph.labels, graph.weights))
+               for label, weight in zip(*row) if label != PAD}  # fmt: skip
+    assert weights.keys() == {(0, 0), (0, 1), (1, 0)}
+    assert 0 <= weights[0, 0] < 1 and 0 <= weights[0, 1] < 1 and 0 <= weights[1, 0] - LOG(1 / 4) < 1
+
+
+def test_a_label_that_no_cluster_chose_starts_firm_where_it_was():
+    matches = sp.csr_array([[1, 0.2, 0], [0.5, 1, 0], [0, 0.9, 0.4], [0, 0, 0.4]])
+    graph = likely_edges(matches, sp.csr_array(np.eye(4, 5, dtype=np.float32)), THREE, most=2, seed=0, even=True)
+    assert graph.parents(5).tolist()[4] == 2 and graph.weights[graph.labels == 4] >= 0
+    assert np.isfinite(graph.weights).all() and (graph.weights[graph.labels == PAD] == 0).all()
+
+
 def test_clusters_start_with_what_the_texts_of_their_labels_say():
     """Label texts are unit vectors: cluster {0, 1} has (1, 1, 0) / √2, {2, 3} (0, 1, 1) / √2, {4} the third token."""
     texts = sp.csr_array(np.eye(3, dtype=np.float32)[[0, 1, 1, 2, 2]])
@@ -397,6 +419,7 @@ def share_found(model: object) -> float:
         {"ranker.classifier": "rows", "index": "none"},
         {"ranker.loss": "path"},
         {"walk.paths": "best"},
+        {"walk.start": "even"},
         {"stage_1.optim.precision": "bf16", "stage_2.optim.precision": "bf16"},
     ],
     ids=[
@@ -412,6 +435,7 @@ def share_found(model: object) -> float:
         "one-vs-all of free rows",
         "ranked with paths",
         "best paths alone",
+        "edges that start even",
         "in bfloat16",
     ],
 )
@@ -436,7 +460,7 @@ def test_edges_learn_at_their_own_rate_where_one_is_given(edge_lr: float | None,
 
 def test_a_run_from_before_edges_had_a_rate_goes_on():
     """What `run.json` does not name was nothing, and by default is nothing now."""
-    before = asdict(Stage())
+    before = json.loads(json.dumps(asdict(Stage())))
     assert before.pop("edge_lr") is None and changes(before, asdict(Stage())) == []
 
 
