@@ -86,7 +86,8 @@ class Gates(nn.Module):
         a, b = self.alpha.sigmoid(), self.beta.sigmoid()
         if one.device.type != "cpu":
             return a * one + b * other
-        return _CompiledMixture.apply(one.float(), other.float(), a, b)  # NumPy knows no bfloat16, which a layer may say
+        # A layer may answer in bfloat16, which NumPy does not know.
+        return _CompiledMixture.apply(one.float(), other.float(), a, b)
 
 
 class _CompiledMixture(torch.autograd.Function):

@@ -177,7 +177,7 @@ def test_with_folds_nobody_proposes_labels_for_what_it_learned(monkeypatch: pyte
 
 
 def test_folds_are_refused_where_the_ranker_reads_vectors_that_know_the_documents():
-    with pytest.raises(ConfigError, match='folds = 2 with reads = "both".*reads = "words"'):
+    with pytest.raises(ConfigError, match=r'folds = 2 with reads = "both".*reads = "words"'):
         Config(folds=2, reads="both")
     assert Config(folds=1, reads="both").reads == "both"  # the paper's
 

@@ -208,7 +208,7 @@ def test_documents_that_tuned_a_model_in_training_choose_nothing_more():
 def test_a_split_that_is_spent_says_what_to_do():
     model = predictor(Tuned(0.4, tuning=Tuning("valid", np.arange(N))))
     for choose in (lambda: calibrate(model, corpus()), lambda: weigh([model, model], corpus())):
-        with pytest.raises(CorpusError, match="all 40 documents.*valid_documents"):
+        with pytest.raises(CorpusError, match=r"all 40 documents.*valid_documents"):
             choose()
 
 
