@@ -113,21 +113,27 @@ def table(results: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def add(corpus: str, row: str, numbers: dict) -> None:
+    """One more row; the file is read again, since another process may have added to it."""
+    results = earlier("elias")
+    results.setdefault(corpus, {})[row] = numbers
+    save("elias", results)
+    (RESULTS / "elias.md").write_text(table(results), "utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="ELIAS, part by part")
     parser.add_argument("corpora", nargs="*", default=CORPORA, metavar="CORPUS")
     parser.add_argument("--only", action="append", choices=ROWS, help="a row to run; all if not given")
-    asked, results = parser.parse_args(), earlier("elias")
+    asked = parser.parse_args()
     for name in asked.corpora:
-        rows, splits = results.setdefault(name, {}), longtail.load(corpus_path(name))
-        missing = set(asked.only or ROWS) - rows.keys()
+        splits = longtail.load(corpus_path(name))
+        missing = set(asked.only or ROWS) - earlier("elias").get(name, {}).keys()
         for row, model, seconds in models(name, splits.train, missing, Path("runs") / "elias" / name):
             judged = longtail.evaluate(model, splits.split("test")).metrics
-            rows[row] = {"metrics": {each: round(judged[each], 2) for each in SHOWN}}
-            rows[row]["cpu seconds"] = seconds and round(seconds)
-            save("elias", results)
-            (RESULTS / "elias.md").write_text(table(results), "utf-8")
-            print(name, row, rows[row], flush=True)
+            numbers = {"metrics": {each: round(judged[each], 2) for each in SHOWN}}
+            add(name, row, numbers | {"cpu seconds": seconds and round(seconds)})
+            print(name, row, numbers, flush=True)
 
 
 if __name__ == "__main__":
