@@ -21,6 +21,7 @@ from benchmarks.side_by_side import ROOT, corpus_path
 from longtail.config import build
 from longtail.methods import elias
 from longtail.predictor import Predictor, combine
+from longtail.store import read_json, write_json
 
 CORPORA = ("debian-related", "wordnet-related", "yso-finna-en", "eurlex57k")
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]
@@ -60,11 +61,12 @@ def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> 
         found_again(runs / "both", runs / "ranked", "stages", "training")
         untold = {"tree_share": 0.0, "valid_documents": 0, "elias": settings}
         ranked, more = trained("elias++", train, runs / "ranked", untold)
-        yield "+ sparse ranker", ranked, seconds + more
+        yield "+ sparse ranker", ranked, together(seconds, more)
     if "+ stage 2, best paths alone" in missing:
         alone = settings | {"walk": settings.get("walk", {}) | {"paths": "best"}}
-        found_again(runs / "both", runs / "best", "stages", "training/stage-1")
-        yield "+ stage 2, best paths alone", *trained("elias", train, runs / "best", alone)
+        part_of_both = found_again(runs / "both", runs / "best", "stages", "training/stage-1")
+        best, seconds = trained("elias", train, runs / "best", alone)
+        yield "+ stage 2, best paths alone", best, None if part_of_both else seconds
     if "+ calibration" in missing:
         yield "+ calibration", *trained("elias++", train, runs / "calibrated", {"elias": settings})
     if "+ ensemble of 3" in missing:
@@ -72,7 +74,7 @@ def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> 
             trained("elias++", train, runs / f"calibrated-{seed}", {"elias": settings, "seed": seed}) for seed in (1, 2)
         ]
         members.append(trained("elias++", train, runs / "calibrated", {"elias": settings}))
-        yield "+ ensemble of 3", combine([model for model, _ in members]), sum(seconds for _, seconds in members)
+        yield "+ ensemble of 3", combine([model for model, _ in members]), together(*(each for _, each in members))
     if "stage 1, as long as stage 2" in missing:
         alone = settings | {"index": "fixed", "stage_1": dataclasses.asdict(build(elias.Config, settings).stage_2)}
         yield "stage 1, as long as stage 2", *trained("elias", train, runs / "long", alone)
@@ -80,16 +82,32 @@ def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> 
         yield "one-vs-all", *trained("elias", train, runs / "all", settings | {"index": "none"})
 
 
-def found_again(before: Path, run: Path, *parts: str) -> None:
-    """What another run finished is not learned again where the settings that made it are the same."""
-    for part in filter(lambda part: (before / part).is_dir(), parts):
+def found_again(before: Path, run: Path, *parts: str) -> bool:
+    """What another run finished is not learned again where the settings that made it are the same; whether it was."""
+    found = [part for part in parts if (before / part).is_dir()]
+    for part in found:
         shutil.copytree(before / part, run / part, dirs_exist_ok=True)
+    return bool(found)
 
 
-def trained(method: str, train: longtail.Corpus, run: Path, settings: dict) -> tuple[Predictor, float]:
-    started = time.process_time()
+def trained(method: str, train: longtail.Corpus, run: Path, settings: dict) -> tuple[Predictor, float | None]:
+    """A model, and the processor seconds of its training, of which the run directory keeps a note.
+
+    Without a note they are known only of a training that began in this call: what an attempt that was killed took,
+    nobody wrote down.
+    """
+    note, anew = run / "cpu_seconds.json", not (run / "run.json").exists()
+    began = time.process_time()
     model = longtail.fit(method, train, run=run, **settings)
-    return model, time.process_time() - started
+    if anew:
+        write_json(note, time.process_time() - began)
+    return model, read_json(note) if note.is_file() else None
+
+
+def together(*seconds: float | None) -> float | None:
+    """Their sum; unknown if one is."""
+    known = [each for each in seconds if each is not None]
+    return sum(known) if len(known) == len(seconds) else None
 
 
 def without_index(both: Predictor) -> Predictor:
@@ -132,7 +150,7 @@ def main() -> None:
         for row, model, seconds in models(name, splits.train, missing, Path("runs") / "elias" / name):
             judged = longtail.evaluate(model, splits.split("test")).metrics
             numbers = {"metrics": {each: round(judged[each], 2) for each in SHOWN}}
-            add(name, row, numbers | {"cpu seconds": seconds and round(seconds)})
+            add(name, row, numbers | {"cpu seconds": None if seconds is None else round(seconds)})
             print(name, row, numbers, flush=True)
 
 

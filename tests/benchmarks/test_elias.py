@@ -44,3 +44,24 @@ def test_a_row_that_another_process_adds_meanwhile_stays(
     found = machine.earlier("elias")
     assert found["planted"].keys() == {"stage 1", "+ stage 2"} and found["other"].keys() == {"one-vs-all"}
     assert [row["cpu seconds"] for row in found["planted"].values()] == [7, None]
+
+
+# -- what a row cost ------------------------------------------------------------------------------------------------
+
+
+def test_a_training_that_was_finished_before_costs_what_it_cost_then(planted: Splits, tmp_path: Path):
+    _, first = elias.trained("centroid", planted.train, tmp_path / "run", {})
+    _, again = elias.trained("centroid", planted.train, tmp_path / "run", {})
+    assert first is not None and again == first
+
+
+def test_a_training_of_which_part_is_not_written_down_says_no_seconds(planted: Splits, tmp_path: Path):
+    elias.longtail.fit("centroid", planted.train, run=tmp_path / "run")  # by somebody else, or killed half way
+    assert elias.trained("centroid", planted.train, tmp_path / "run", {})[1] is None
+    assert elias.together(3.0, None, 4.0) is None and elias.together(3.0, 4.0) == 7
+
+
+def test_stages_found_again_are_told(tmp_path: Path):
+    (tmp_path / "both" / "stages" / "words").mkdir(parents=True)
+    assert elias.found_again(tmp_path / "both", tmp_path / "best", "stages", "training/stage-1")
+    assert not elias.found_again(tmp_path / "none", tmp_path / "best", "stages")
