@@ -1,8 +1,29 @@
-"""Every table, one after the other: python -m benchmarks.  Takes hours; python -m benchmarks.NAME makes one."""
+"""Every table, one after the other: python -m benchmarks.  Takes many hours; python -m benchmarks.NAME makes one."""
 
 import subprocess
 import sys
 
-for name in ("loading", "metrics", "tfidf", "nearest", "linear", "frugal"):
-    print(f"== {name}", flush=True)
-    subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)
+# Small measurements first, then tables of one training after the other, then what needs several methods.  Those that
+# train ELIAS, LightXML, GUDN and variants of DECAF and LightDXML leave alone what was run before.
+EVERYTHING: tuple[tuple[str, ...], ...] = (
+    ("loading",),
+    ("metrics",),
+    ("tfidf",),
+    ("nearest",),
+    ("steps",),
+    ("elias_scaling",),
+    ("transformer",),
+    ("linear",),
+    ("frugal",),
+    ("decaf_claims",),
+    ("lightdxml_claims",),
+    ("elias",),
+    # 64 tokens of a text and three epochs: what a plain CPU can do in hours.
+    ("deep", "eurlex57k", "--set", "reading.max_tokens=64", "--set", "optim.epochs=3", "--for-gudn", "label_tokens=32"),
+    ("ensemble",),
+)
+
+if __name__ == "__main__":
+    for name, *words in EVERYTHING:
+        print(f"== {name}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *words], check=True)
