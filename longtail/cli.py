@@ -216,7 +216,8 @@ def _weighed(members: list[Predictor], corpus: str, split: str, metric: str) -> 
     documents = validation_split(load(corpus), split, members)
     together, value = weigh(members, documents, metric)
     shares = ", ".join(f"{share:.3g}" for share in together.model.weights)  # type: ignore[attr-defined]
-    print(f"weights {shares}: {metric} {value:.2f} on {len(documents):,} documents of {documents.name} ({split})")
+    counted = together.about.chosen["weights"]["documents"]
+    print(f"weights {shares}: {metric} {value:.2f} on {counted:,} documents of {documents.name} ({split})")
     return together
 
 
@@ -244,7 +245,8 @@ def calibrate(
     opened = open_model(model)
     documents = validation_split(load(corpus), split, [opened])
     result = calibrated(opened, documents, threshold=threshold, k=k)
-    title = f"{opened.about.method} on {documents.name} ({split}), {len(documents):,} documents"
+    counted = result.model.about.chosen["calibration"]["documents"]
+    title = f"{opened.about.method} on {documents.name} ({split}), {counted:,} documents"
     _screen().print(calibration_table(result.before, result.after, title))
     if threshold is not None:
         print(result.model.threshold())

@@ -69,7 +69,7 @@ class About:
     corpus: dict[str, Any]  # name, fingerprint, documents, labels
     validation: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
-    chosen: dict[str, Any] = field(default_factory=dict)  # "weights", "calibration": by which validation documents
+    chosen: dict[str, Any] = field(default_factory=dict)  # "settings", "weights", "calibration": by whose documents
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ def fit(
         raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
     if len(corpus) == 0 or corpus.n_labels == 0:
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
-    chosen = method(name)
-    config = settings_of.build(chosen.Config, settings)
+    called = method(name)
+    config = settings_of.build(called.Config, settings)
     with (
         _place(run) as place,
         open_run(
@@ -211,10 +211,11 @@ def fit(
         if store.finished(finished):
             say(f"{finished} is already there")
             return open_model(finished)
-        started.announce(corpus, chosen.need(corpus, config))
+        started.announce(corpus, called.need(corpus, config))
         with _needing_torch(name):
-            model = chosen.fit(corpus, config, started)
-        about = About(name, dataclasses.asdict(config), _described(corpus), started.validation)
+            model = called.fit(corpus, config, started)
+        chosen = _chosen_in_training(corpus) if started.validation else {}
+        about = About(name, dataclasses.asdict(config), _described(corpus), started.validation, chosen=chosen)
         trained = Predictor(
             model, corpus.label_set, np.bincount(corpus.labels.indices, minlength=corpus.n_labels), about
         )
@@ -222,6 +223,12 @@ def fit(
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
+
+
+def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:
+    """Whose documents a training was judged by while it learned: those of the corpus's own validation split, if any."""
+    official = corpus.official_valid
+    return {} if official is None else {"settings": {"fingerprint": official.fingerprint}}
 
 
 @contextmanager
