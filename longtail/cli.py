@@ -318,7 +318,3 @@ def main() -> None:
     except KeyboardInterrupt:
         _say("stopped; the same command goes on from here")
         sys.exit(130)
-
-
-if __name__ == "__main__":
-    main()

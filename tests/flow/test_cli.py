@@ -19,7 +19,7 @@ from tests.planted import word
 
 
 def longtail(*words: object, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "longtail.cli", *map(str, words)]
+    command = [sys.executable, "-m", "longtail", *map(str, words)]
     return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
 
 
@@ -81,7 +81,7 @@ def test_predict_reads_json_lines_with_title_and_content(model: Path, tmp_path: 
 
 
 def test_predict_answers_a_pipe_that_waits(model: Path):
-    command = [sys.executable, "-m", "longtail.cli", "predict", str(model)]
+    command = [sys.executable, "-m", "longtail", "predict", str(model)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin and process.stdout
     for label in (3, 8):
@@ -259,7 +259,7 @@ def test_killed_at_random_points_and_rerun_the_answer_is_the_same(method: str, c
     worked(longtail("train", *whole))
     seconds, rng, killed = time.monotonic() - started, np.random.default_rng(0), 0
     for _ in range(4):
-        command = [sys.executable, "-m", "longtail.cli", "train", *map(str, parts)]
+        command = [sys.executable, "-m", "longtail", "train", *map(str, parts)]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.3, 0.8) * seconds)
         if process.poll() is None:
