@@ -44,11 +44,11 @@ class Walk:
     paths: Literal["best", "all"] = setting(
         "best", "what speaks for a label of several paths to it: the best alone, or the sum of all", "best"
     )
-    start: Literal["even"] | None = setting(
-        None,
-        "how edges start; none: to the labels of most documents, with random weights; "
+    start: Literal["likely", "even"] = setting(
+        "likely",
+        "how edges start; likely: to the labels of most documents, with random weights; "
         "even: whatever a label's frequency, firmest to its likeliest cluster",
-        "none",
+        "likely",
     )
 
     def __post_init__(self) -> None:
