@@ -97,9 +97,10 @@ class Stepping:
 
 
 class Compiled(Stepping):
-    """Ours with layers that torch compiled for any length of text."""
+    """Our batches, layers that torch compiled for any length; torch's own dropout, since it cannot compile ours."""
 
     def _groups(self) -> list[Group]:
+        self.network.encoder.model = as_published(self.network.encoder.start)
         self.network.encoder.model.compile(dynamic=True)
         return super()._groups()
 
