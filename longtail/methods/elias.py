@@ -39,6 +39,7 @@ from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.graph import Walk
 from longtail.methods.lightxml import held_out
+from longtail.metrics import evaluate_ranking
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.ranking import Ranking
@@ -86,10 +87,12 @@ class Ranker:
     loss: Literal["label", "path"] = setting(
         "label", "what learns to rank (7): a label's classifier alone, or together with the path to it", "path"
     )
-    belief_weight: float = setting(0.5, "score = σ(label) · ŷ^this", "1")
+    belief_weight: float | None = setting(
+        None, "score = σ(label) · ŷ^this; none: chosen on validation documents, 0.5 without any", "1"
+    )
 
     def __post_init__(self) -> None:
-        if min(self.negatives or 0, self.belief_weight) < 0:
+        if min(self.negatives or 0, self.belief_weight or 0) < 0:
             raise ConfigError("ranker.negatives and ranker.belief_weight are 0 or more")
 
 
@@ -129,7 +132,10 @@ class Config:
     )
     stage_1: Stage = setting(Stage(), "every label on its one cluster")
     stage_2: Stage = setting(LONGER, "edges learn too")
-    valid_documents: int = setting(0, "documents of the validation split, or of train, that choose the weights kept")
+    valid_documents: int = setting(
+        1000,
+        "documents of the validation split, or of train, that choose what ŷ weighs; where keep is best, weights",
+    )
     seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
@@ -183,7 +189,10 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Elias:
 
     config = with_encoder(config)
     data = prepare(corpus, config, run)
-    return learn_one_vs_all(data, config, run) if config.index == "none" else learn(data, config, run)
+    if config.index == "none":
+        return learn_one_vs_all(data, config, run)
+    model = learn(data, config, run)
+    return weighed(model, data.valid) if config.ranker.belief_weight is None else model
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
@@ -232,6 +241,29 @@ def learn_words(documents: Documents, label_set: LabelSet, options: TfidfOptions
 def word_rows(reader: Reader, documents: Documents) -> sp.csr_array:
     """Documents as rows of weighed words."""
     return reader.words.rows(documents)
+
+
+def weighed(model: Elias, valid: Corpus) -> Elias:
+    """With the weight of ŷ that ranks these documents best, by nDCG@5."""
+    if valid.labels.nnz == 0 or model.graphed is None:
+        return model
+
+    def worth(weight: float) -> float:
+        ranking = with_weight(model, weight).rank(valid.documents, RANKED)
+        return evaluate_ranking(ranking, valid.labels, ks=(5,), filtered=valid.filtered).metrics["nDCG@5"]
+
+    return with_weight(model, max(GRID, key=worth))
+
+
+def with_weight(model: Elias, weight: float) -> Elias:
+    """A model whose index has more or less of a say."""
+    assert model.graphed is not None
+    return replace(model, graphed=replace(model.graphed, belief_weight=weight))
+
+
+GRID = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+RANKED = 20  # labels, of which evaluation may take some out before it looks at the first five
+UNCHOSEN = 0.5  # what ŷ weighs while the ranker learns, and where no documents can choose
 
 
 # -- what it takes -----------------------------------------------------------------------------------------------------

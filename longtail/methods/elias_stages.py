@@ -29,7 +29,7 @@ from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, Walk, likely_edges, partition
 from longtail.index.partition import cluster_texts
 from longtail.kernels.csr import rows_of, take
-from longtail.methods.elias import Config, Data, Elias, Stage
+from longtail.methods.elias import UNCHOSEN, Config, Data, Elias, Stage
 from longtail.methods.elias_network import Encoder, Head, Negatives, Network, vectors_of
 from longtail.rankers.classifiers import Classifiers, FreeRows, ReadRows
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter, OneVsAll
@@ -204,9 +204,8 @@ def negatives_of(texts: Source, config: Config) -> Negatives | None:
 
 def heads_on(router: GraphRouter, classifiers: Classifiers, stage: Stage, config: Config) -> GraphHeads:
     """A way to labels, and their classifiers."""
-    return GraphHeads(
-        router, classifiers, stage.shortlist_loss, config.ranker.loss == "label", config.ranker.belief_weight
-    )
+    weight = UNCHOSEN if config.ranker.belief_weight is None else config.ranker.belief_weight
+    return GraphHeads(router, classifiers, stage.shortlist_loss, config.ranker.loss == "label", weight)
 
 
 def router_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float) -> GraphRouter:

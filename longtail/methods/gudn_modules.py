@@ -17,7 +17,7 @@ from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.features.tokens import Tokens
 from longtail.methods.gudn import Config
 from longtail.methods.lightxml import Data, LightXML
-from longtail.methods.lightxml_modules import Network, batches, groups_of, heads_on
+from longtail.methods.lightxml_modules import Network, batches, groups_of, heads_on, start_reading
 from longtail.ranking import Ranking
 from longtail.train.loop import seeded
 from longtail.train.optim import Group
@@ -30,8 +30,9 @@ def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
     with seeded(config.seed):
         encoder = TransformerEncoder(data.start, config.reading)
         heads = heads_on(encoder, data, config.recall)
-        network = Network(encoder, heads, config.reading.dropout, config.head_lr)
         one_hot = OneHot(data.train.n_labels, encoder.dim) if config.guided and config.labels == "one-hot" else None
+    start_reading(heads, data, config.reading, config.recall, run)
+    network = Network(encoder, heads, config.reading.dropout, config.head_lr)
     guided = Guided(network, one_hot, config.feature_guide, config.link_guide, config.guide_centred)
     pieces = replace(data.start.pieces, max_tokens=config.label_tokens)
     documents = NamedBatches(batches(data, data.train, data.tokens), names, pieces)

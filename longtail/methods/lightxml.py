@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from longtail.config import setting
-from longtail.corpus import Corpus, Documents
+from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.encoders.pretrained import pretrained, size_of
 from longtail.encoders.transformer import Reading, Transformer, center_of
 from longtail.errors import ConfigError, CorpusError
@@ -35,6 +35,7 @@ from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Tokens
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.rankers.clustered import Clustered, each_its_own
+from longtail.rankers.label_start import LabelStart, start_from_texts
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
 from longtail.train.settings import Optim
@@ -49,6 +50,9 @@ class Recall:
     labels_per_cluster: int = setting(100, "labels in a cluster at most", "authors' code; Table 1: 60 or 80 on average")
     beam: int = setting(75, "clusters opened for a document, b", "authors' code: 75 or 32")
     label_dim: int = setting(400, "length of a label's vector, behind the bottleneck", "Table 1: 400 or 500")
+    start: Literal["texts", "random"] = setting(
+        "texts", "label and cluster vectors before they learn: where the labels' texts point, or random", "random"
+    )
 
     def __post_init__(self) -> None:
         if min(self.labels_per_cluster, self.beam, self.label_dim) < 1:
@@ -162,6 +166,16 @@ def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus]
     train, valid = corpus.hold_out(documents, seed)
     rows = np.random.default_rng(seed).permutation(len(valid))[:documents]
     return train, valid.subset(np.sort(rows), "valid")
+
+
+def read_labels(
+    start: Transformer, reading: Reading, label_set: LabelSet, clusters: Clusters, bottleneck: np.ndarray | None
+) -> LabelStart:
+    """Where labels and clusters start: what the transformer says of the labels' texts before it learns."""
+    texts = label_set.words()
+    told = np.array([bool(text.strip()) for text in texts])
+    reads = replace(start, layers=reading.layers, pool=reading.pool)
+    return start_from_texts(reads.batches(Documents(texts)), told, clusters, bottleneck)
 
 
 def cluster_labels(corpus: Corpus, recall: Recall, seed: int) -> Clusters:

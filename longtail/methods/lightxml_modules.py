@@ -18,11 +18,12 @@ from torch import Tensor, nn
 from longtail.corpus import Corpus
 from longtail.data.batches import TokenBatch, TokenBatches, generator, longest_first
 from longtail.encoders.block import Dropout
+from longtail.encoders.transformer import Reading
 from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.features.tokens import Tokens
-from longtail.methods.lightxml import Config, Data, LightXML, Recall
+from longtail.methods.lightxml import Config, Data, LightXML, Recall, read_labels
 from longtail.rankers.clustered import Clustered
-from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.rankers.clustered_heads import Discriminator, Heads, array_of
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device, seeded
 from longtail.train.optim import Group, adamw
@@ -35,7 +36,9 @@ def learn(data: Data, config: Config, run: Run) -> LightXML:
     """Transformer, generator and discriminator together (Algorithm 1)."""
     with seeded(config.seed):
         encoder = TransformerEncoder(data.start, config.reading)
-        network = Network(encoder, heads_on(encoder, data, config.recall), config.reading.dropout, config.head_lr)
+        heads = heads_on(encoder, data, config.recall)
+    start_reading(heads, data, config.reading, config.recall, run)
+    network = Network(encoder, heads, config.reading.dropout, config.head_lr)
     documents, valid = batches(data, data.train, data.tokens), batches(data, data.valid, data.valid_tokens)
     run.train("lightxml", network, documents, config.optim, seed=config.seed, valid=valid)
     return LightXML(network.encoder.settled(), network.heads.settled())
@@ -45,6 +48,14 @@ def heads_on(encoder: TransformerEncoder, data: Data, recall: Recall) -> Heads:
     """Generator and, unless every label is its own cluster, discriminator on the encoder's vectors."""
     discriminator = None if data.flat else Discriminator(encoder.dim, recall.label_dim, data.clusters)
     return Heads(encoder.dim, data.clusters, recall.beam, discriminator)
+
+
+def start_reading(heads: Heads, data: Data, reading: Reading, recall: Recall, run: Run) -> None:
+    """Labels and clusters point where the labels' texts do, if they are to."""
+    if recall.start == "texts":
+        bottleneck = None if heads.discriminator is None else array_of(heads.discriminator.bottleneck.weight)
+        inputs = data.start, reading, data.train.label_set, data.clusters, bottleneck
+        heads.start(run.stage("label-texts", read_labels, *inputs))
 
 
 def batches(data: Data, corpus: Corpus, tokens: Tokens) -> TokenBatches:
@@ -103,13 +114,15 @@ def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
     again = config.negatives == "static-twice"
     with seeded(config.seed):
         encoder = TransformerEncoder(data.start, config.reading)
-        heads = Heads(encoder.dim, data.clusters, config.recall.beam, None)
+        discriminator = Discriminator(encoder.dim, config.recall.label_dim, data.clusters)
+        heads = Heads(encoder.dim, data.clusters, config.recall.beam, discriminator)
+    start_reading(heads, data, config.reading, config.recall, run)
+    heads.discriminator = None  # until recall has learned
     recall = Network(encoder, heads, config.reading.dropout, config.head_lr)
     run.train("recall", recall, documents, config.optim, seed=config.seed)
     opened = run.stage("opened", open_clusters, recall, documents, config.optim.batch_size, run.device)
     with seeded(config.seed):
         second = TransformerEncoder(encoder.settled(), config.reading)
-        discriminator = Discriminator(encoder.dim, config.recall.label_dim, data.clusters)
     if not again:
         second.requires_grad_(False)
     ranker = Ranker(second, discriminator, recall, opened, config.reading.dropout, config.head_lr)

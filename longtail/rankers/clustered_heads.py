@@ -12,6 +12,7 @@ from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
 from longtail.index.partition import members_of
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear
+from longtail.rankers.label_start import LabelStart
 from longtail.rankers.meeting import Candidates, apart, shortlist_loss, table_rows
 
 START_BIAS = -4.0  # few clusters and few candidates are right; a label seldom met must not start at a half
@@ -28,6 +29,12 @@ class Heads(nn.Module):
         self.generator = nn.Linear(dim, len(clusters))
         nn.init.constant_(self.generator.bias, START_BIAS)
         self.register_buffer("cluster_of", torch.from_numpy(clusters.of_label.astype(np.int64)), persistent=False)
+
+    def start(self, rows: LabelStart) -> None:
+        """Labels and clusters that have texts start there (see label_start.py); others stay as they were drawn."""
+        put(self.generator.weight, rows.clusters)
+        if self.discriminator is not None:
+            put(self.discriminator.rows, rows.labels)
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """(6): L = L_g + L_d, given document vectors (documents, dim) and true labels (documents, most), PAD."""
@@ -92,6 +99,13 @@ class Discriminator(nn.Module):
     def settled(self) -> LabelVectors:
         """What it has come to."""
         return LabelVectors(linear_of(self.bottleneck), Linear(array_of(self.rows), array_of(self.biases)[:, 0]))
+
+
+def put(table: Tensor, rows: np.ndarray) -> None:
+    """Rows into a table, but for those that are 0."""
+    given = torch.from_numpy(np.array(rows)).to(table.device)
+    with torch.no_grad():
+        table.copy_(torch.where(given.any(dim=1, keepdim=True), given, table))
 
 
 def linear_of(layer: nn.Linear) -> Linear:

@@ -1,0 +1,67 @@
+"""Where labels and clusters start when their texts can be read before anything learns.
+
+An encoder that knows its language already says much of what a label is: a label whose row points where its text does
+is found by texts that say the same, before the first step.
+
+    row_l = s · x_l / (|x_l| · r)       x_l = W (e_l − mean of all e),  r² = mean of all |x|²
+
+e_l is the vector of the label's text, W the bottleneck in front of label rows, or nothing.  With a document of length
+r, a row gives s · cosine.  A cluster starts at the mean of its labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from longtail.index.clusters import Clusters
+
+SURE = 5.0  # s: what a text that says just what a label's says adds to its logit
+
+
+@dataclass(frozen=True)
+class LabelStart:
+    """Rows before they learn; 0 where a label has no text."""
+
+    labels: np.ndarray  # (labels, label dim) float32, in the order of the clusters
+    clusters: np.ndarray  # (clusters, dim) float32
+
+
+def start_from_texts(
+    batches: Iterable[tuple[np.ndarray, np.ndarray]],
+    told: np.ndarray,
+    clusters: Clusters,
+    bottleneck: np.ndarray | None = None,
+) -> LabelStart:
+    """Rows from batches of (which labels, vectors of their texts); `told` says which labels have a text.
+
+    Vectors are taken in as they come, so only what is kept of them has to fit into memory.
+    """
+    place, cluster_of = np.argsort(clusters.labels), clusters.of_label
+    labels = sums = None
+    squares = 0.0
+    for which, vectors in batches:
+        which, vectors = which[told[which]], vectors[told[which]]
+        seen = vectors if bottleneck is None else vectors @ bottleneck.T
+        if labels is None or sums is None:
+            labels = np.zeros((len(place), seen.shape[1]), np.float32)
+            sums = np.zeros((len(clusters), vectors.shape[1]), np.float32)
+        labels[place[which]] = seen
+        np.add.at(sums, cluster_of[which], vectors)
+        squares += float(np.square(vectors, dtype=np.float64).sum())
+    assert labels is not None and sums is not None
+    count = max(1, int(told.sum()))
+    mean = sums.sum(axis=0) / count
+    sums -= np.bincount(cluster_of[told], minlength=len(clusters)).astype(np.float32)[:, None] * mean
+    labels[told[clusters.labels]] -= labels.sum(axis=0) / count
+    length = math.sqrt(max(squares / count - float(mean @ mean), 0.0))
+    return LabelStart(pointing(labels, math.sqrt(np.square(labels).sum() / count)), pointing(sums, length))
+
+
+def pointing(rows: np.ndarray, length: float) -> np.ndarray:
+    """Rows where they point, so long that their product with a vector of `length` is s · cosine; none stays none."""
+    own = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(SURE * rows, own * length, out=np.zeros_like(rows), where=own * length > 1e-6)
