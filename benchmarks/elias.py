@@ -1,8 +1,8 @@
 """ELIAS part by part, as in its Table 3: python -m benchmarks.elias [CORPUS ...] [--only ROW].
 
 Stage 1 alone, both stages, a sparse ranker on top, calibrated; and beside them the same encoder with no index at all.
-"+ sparse ranker" learns from all of train and mixes by ½.  Rows "held out" and "+ calibration" are parts of one model
-that holds documents out: ELIAS, the ranker at w = ½, the w that these documents choose, the tree that they grow.  "–"
+All hold the same documents out, or take as many of the validation split.  Rows from "+ stage 2, ŷ^½" to "+ calibration"
+are parts of one model, each with one thing more: what ŷ weighs is chosen, a ranker at w = ½, its w chosen, a tree.  "–"
 are the processor seconds of a row that shares another's training, or of a training that somebody killed and resumed.
 One seed, the bag encoder, settings of configs/elias where a corpus has some.  What was run before is not run again.
 """
@@ -33,12 +33,11 @@ ROWS = (
     "stage 1",
     "stage 1, as long as stage 2",
     "+ stage 2, best paths alone",
+    "+ stage 2, ŷ^½",
     "+ stage 2",
     "+ stage 2, asked with a wider beam",
+    "+ sparse ranker, w = ½",
     "+ sparse ranker",
-    "held out: + stage 2",
-    "held out: + sparse ranker, w = ½",
-    "held out: + w chosen",
     "+ calibration",
     "+ ensemble of 3",
     "every label scored",
@@ -66,9 +65,10 @@ def models(name: str, train: longtail.Corpus, missing: set[str], runs: Path) -> 
 
 
 def both_stages(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
-    """One model on all of train, asked in three ways."""
+    """One model, asked in four ways."""
     both, seconds = trained("elias", train, runs / "both", settings)
     yield "+ stage 2", both, seconds
+    yield "+ stage 2, ŷ^½", replace(both, model=elias.with_weight(both.model, 0.5)), None
     yield "+ stage 2, asked with a wider beam", with_wider_beam(both), None
     yield "every label scored", without_index(both), None
 
@@ -94,32 +94,25 @@ def best_paths(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[R
     yield "+ stage 2, best paths alone", best, None if part_of_both else seconds
 
 
-def ranked(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
-    """Nothing held out: all of train, w = ½, no tree."""
-    _, seconds = trained("elias", train, runs / "both", settings)
-    found_again(runs / "both", runs / "ranked", "stages", "training")
-    untold = {"tree_share": 0.0, "valid_documents": 0, "elias": settings}
-    model, more = trained("elias++", train, runs / "ranked", untold)
-    yield "+ sparse ranker", model, together(seconds, more)
-
-
 def calibrated(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
-    """One ELIAS++ as it is by default, taken apart: every row has one thing more than the one before."""
-    whole, seconds = trained("elias++", train, runs / "calibrated", {"elias": settings})
+    """One ELIAS++ as it is by default, on the ELIAS of both stages, taken apart."""
+    _, before = trained("elias", train, runs / "both", settings)
+    found_again(runs / "both", runs / "calibrated", "stages", "training")
+    whole, more = trained("elias++", train, runs / "calibrated", {"elias": settings})
     untold = replace(whole.model, tree=None)
-    yield "held out: + stage 2", replace(whole, model=whole.model.elias), None
-    yield "held out: + sparse ranker, w = ½", replace(whole, model=replace(untold, ranker_weight=0.5)), None
-    yield "held out: + w chosen", replace(whole, model=untold), None
-    yield "+ calibration", whole, seconds
+    yield "+ sparse ranker, w = ½", replace(whole, model=replace(untold, ranker_weight=0.5)), None
+    yield "+ sparse ranker", replace(whole, model=untold), None
+    yield "+ calibration", whole, together(before, more)
 
 
 def ensemble(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """Three of the same, which differ in their clusterings."""
-    places = {0: "calibrated", 1: "calibrated-1", 2: "calibrated-2"}
-    members = [
-        trained("elias++", train, runs / place, {"elias": settings, "seed": seed}) for seed, place in places.items()
+    *_, (_, first, seconds) = calibrated(train, runs, settings)
+    others = [
+        trained("elias++", train, runs / f"calibrated-{seed}", {"elias": settings, "seed": seed}) for seed in (1, 2)
     ]
-    yield "+ ensemble of 3", combine([model for model, _ in members]), together(*(each for _, each in members))
+    members = [first, *(model for model, _ in others)]
+    yield "+ ensemble of 3", combine(members), together(seconds, *(each for _, each in others))
 
 
 def one_vs_all(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
@@ -129,11 +122,10 @@ def one_vs_all(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[R
 
 Training = Callable[[longtail.Corpus, Path, dict], Iterator[Row]]
 TRAININGS: dict[Training, tuple[str, ...]] = {
-    both_stages: ("+ stage 2", "+ stage 2, asked with a wider beam", "every label scored"),
+    both_stages: ("+ stage 2", "+ stage 2, ŷ^½", "+ stage 2, asked with a wider beam", "every label scored"),
     stage_1: ("stage 1",),
-    ranked: ("+ sparse ranker",),
     best_paths: ("+ stage 2, best paths alone",),
-    calibrated: ("held out: + stage 2", "held out: + sparse ranker, w = ½", "held out: + w chosen", "+ calibration"),
+    calibrated: ("+ sparse ranker, w = ½", "+ sparse ranker", "+ calibration"),
     ensemble: ("+ ensemble of 3",),
     long_stage_1: ("stage 1, as long as stage 2",),
     one_vs_all: ("one-vs-all",),
