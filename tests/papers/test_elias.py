@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 import torch
 
 from longtail import fit
-from longtail.corpus import PAD, Corpus, Documents, Splits
+from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.data.batches import BagBatches
 from longtail.encoders.block import bag
 from longtail.encoders.text_layers import BagText
@@ -26,7 +27,7 @@ from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.losses import product_bce_per_document
 from longtail.methods import elias_network, elias_stages
-from longtail.methods.elias import Config, Ranker, Stage, with_encoder
+from longtail.methods.elias import Config, Elias, Ranker, Stage, weighed, with_encoder
 from longtail.rankers.classifiers import FreeRows, ReadRows
 from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
@@ -213,6 +214,19 @@ def test_paths_may_weigh_less_in_a_score():
     labels = Linear(np.zeros((5, 2), np.float32), np.zeros(5, np.float32))
     scores = Graphed(index(), labels, belief_weight=0.5).rank(PHI, 2).scores
     np.testing.assert_allclose(scores, [[0.5 * 0.9**0.5, 0.5 * 0.45**0.5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("true", "weight"), [(1, 0.0), (0, 0.6)])
+def test_validation_documents_choose_what_paths_weigh(true: int, weight: float):
+    """σ = 0.6 and 0.9 for labels 0 and 1, ŷ = 0.9 and 0.45: label 0 is first from ŷ^0.585 on."""
+    logits = np.array([LOG(0.6 / 0.4), LOG(0.9 / 0.1), -9, -9, -9], np.float32)
+    graphed = Graphed(index(), Linear(np.zeros((5, 2), np.float32), logits), belief_weight=0.5)
+    encoder = SimpleNamespace(batches=lambda documents: [(np.array([0]), PHI)])
+    truth = sp.csr_array(np.eye(5, dtype=np.float32)[[true]])
+    valid = Corpus(Documents.of(["a text"]), truth, LabelSet.of("abcde"), "valid")
+    assert weighed(Elias(encoder, graphed), valid).graphed.belief_weight == weight
+    nobody = valid.subset(np.array([], int), "valid")
+    assert weighed(Elias(encoder, graphed), nobody).graphed.belief_weight == 0.5
 
 
 def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
