@@ -45,6 +45,7 @@ from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, rank_members
 from longtail.ranking import Ranking
 from longtail.train.run import WITH_TORCH, Need, Run
+from longtail.train.settings import Precision
 
 Parts = Literal["both", "no-init", "text", "refinement"]  # of a label's row
 
@@ -60,6 +61,7 @@ class Learning:
     words_dropped: float = setting(0.0, "share of a document's tokens left out while learning", "0")
     averaged: int = setting(0, "last epochs after which weights are taken and averaged; 0 keeps the last alone", "0")
     afresh: bool = setting(False, "token vectors start as they did at first, not as the module before left them", "no")
+    precision: Precision = setting("fp32", "of matrix products: bf16, or auto, which is bf16 where it is fast", "fp32")
 
     def __post_init__(self) -> None:
         if not (0 <= self.dropout < 1 and 0 <= self.words_dropped < 1):
@@ -91,8 +93,8 @@ class Config:
     )
     lite: bool = setting(False, "token vectors stay as module I left them, afresh or not", "Table 6: DECAF-lite")
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
-    surrogate: Learning = setting(Learning(epochs=4), "module I")
-    shortlister: Learning = setting(Learning(epochs=3), "module II")
+    surrogate: Learning = setting(Learning(epochs=4, precision="auto"), "module I")
+    shortlister: Learning = setting(Learning(epochs=3, precision="auto"), "module II")
     ranker: Learning = setting(Learning(epochs=12, dropout=0.4, averaged=7, afresh=True), "module IV")
     seed: int = setting(0, "draws clusters, first weights, order and dropout")
 

@@ -163,6 +163,7 @@ def trained(network: Network, name: str, meetings: Meetings, learning: Learning,
     optim = Optim(
         lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear",
         warmup=0.02, keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
+        precision=learning.precision,
     )  # fmt: skip
     return train(run, name, network, meetings, with_many_steps(optim, len(meetings.lengths)), seed=seed)
 

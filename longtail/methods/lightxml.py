@@ -51,7 +51,7 @@ class Recall:
     beam: int = setting(75, "clusters opened for a document, b", "authors' code: 75 or 32")
     label_dim: int = setting(400, "length of a label's vector, behind the bottleneck", "Table 1: 400 or 500")
     start: Literal["texts", "random"] = setting(
-        "texts", "label and cluster vectors before they learn: where the labels' texts point, or random", "random"
+        "random", "label and cluster vectors before they learn: where the labels' texts point, or random", "random"
     )
 
     def __post_init__(self) -> None:

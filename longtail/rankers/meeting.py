@@ -107,7 +107,7 @@ def meeting(bags: Rows, rows: np.ndarray, candidates: Candidates, texts: Rows | 
 def meeting_loss(documents: Tensor, rows: Tensor, biases: Tensor, batch: Meeting) -> Tensor:
     """Binary cross-entropy of all pairs that meet, summed over a document's, the mean over documents."""
     if batch.shortlist is None:
-        logits = torch.addmm(biases, documents, rows.T)
+        logits = torch.addmm(biases, documents, rows.T).float()  # a product in bfloat16 is no sum in bfloat16
         return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
     return shortlist_loss(documents, rows, biases, batch.shortlist, batch.targets)
 

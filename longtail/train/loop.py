@@ -275,7 +275,9 @@ class Training:
         return Average(named, start, self.optim.average_every or self.per_epoch)
 
     def _precision(self) -> torch.autocast:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.optim.precision == "bf16")
+        asked = self.optim.precision
+        enabled = asked == "bf16" or (asked == "auto" and multiplies_bfloat16(self.device))
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=enabled)
 
     def _diverged(self, what: str) -> RunError:
         epoch, at = divmod(self.step, self.per_epoch)
@@ -308,6 +310,13 @@ def on_device(batch: Batch, device: torch.device) -> Batch:
 
 
 # -- randomness and signals belong to whoever called us -----------------------------------------------------------
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether the processor has instructions for it: emulated, it takes several times as long as float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from typing import Literal
 from longtail.config import setting
 from longtail.errors import ConfigError
 
+Precision = Literal["fp32", "bf16", "auto"]
+
 
 @dataclass(frozen=True)
 class Optim:
@@ -24,7 +26,9 @@ class Optim:
     weight_decay: float = setting(0.0, "decoupled decay of matrices; biases, gains and gates never decay")
     clip: float = setting(0.0, "largest norm of a group's gradient; 0 clips nothing")
     accumulate: int = setting(1, "batches whose mean gradient makes one step")
-    precision: Literal["fp32", "bf16"] = setting("fp32", "bf16 computes in bfloat16; weights stay float32")
+    precision: Precision = setting(
+        "fp32", "bf16 computes in bfloat16, weights stay float32; auto does where the processor has instructions for it"
+    )
     average_from: int | None = setting(None, "epoch from which weights are averaged (SWA); none averages nothing")
     average_every: int = setting(0, "batches between two weights of the average; 0 takes one an epoch")
     metric: str = setting("nDCG@5", "what validation chooses by: P@k, nDCG@k or R@k")

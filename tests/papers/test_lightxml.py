@@ -197,6 +197,22 @@ def test_static_negatives_freeze_the_text_or_read_it_twice(negatives: str, plant
         assert any(not np.array_equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.parametrize("one_vs_all_up_to", [0, 1000])
+def test_labels_that_start_from_their_texts_are_found_by_them_before_anything_learns(
+    one_vs_all_up_to: int, planted: Splits, tiny_encoder: Path
+):
+    settings = QUICK | {"recall.one_vs_all_up_to": one_vs_all_up_to, "head_lr": 1e-12, "optim.lr": 1e-12}
+    names = Documents(planted.train.label_set.names)
+    found = {
+        start: fit("lightxml", planted.train, encoder=str(tiny_encoder), **settings, **{"recall.start": start}).rank(
+            names, k=1
+        )
+        for start in ("texts", "random")
+    }
+    hits = {start: np.mean(ranking.labels[:, 0] == np.arange(len(names))) for start, ranking in found.items()}
+    assert hits["texts"] > 0.5 and hits["random"] < 0.2
+
+
 def test_words_that_are_frozen_stay_so_in_a_second_transformer(planted: Splits, tiny_encoder: Path):
     settings = QUICK | {"negatives": "static-twice", "reading.words": "frozen"}
     trained = fit("lightxml", planted.train, encoder=str(tiny_encoder), **settings).model
@@ -246,7 +262,7 @@ def test_a_single_layer_makes_vectors_of_one_layer(planted: Splits, tiny_encoder
     ("learning", "changed"),
     [
         ("Network", {}),
-        ("Network", {"optim.precision": "bf16"}),
+        ("Network", {"optim.precision": "bf16", "recall.start": "texts"}),
         ("Ranker", {"negatives": "static", "reading.pool": "cls"}),
         ("Ranker", {"negatives": "static-twice"}),
     ],

@@ -64,7 +64,12 @@ def test_pools_come_to_hold_the_labels_of_opened_clusters_that_score_best(plante
         assert meetings.pool[row, 0] == best and set(meetings.pool[row].tolist()) <= {*members, -1}
 
 
-@pytest.mark.parametrize("settings", [{}, {"negatives": 0}, {"instances": 2}, FROZEN, {"classifier": "text"}])
+BFLOAT16 = {f"{module}.precision": "bf16" for module in ("surrogate", "shortlister", "ranker")}
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"negatives": 0}, {"instances": 2}, FROZEN, {"classifier": "text"}, BFLOAT16], ids=str
+)
 def test_every_variant_learns_the_planted_words(planted: Splits, settings: dict):
     model = fit("decaf", planted.train, **(QUICK | settings))
     first = model.rank(Documents.of([word(label) for label in range(N_LABELS)]), k=1).labels[:, 0]

@@ -121,15 +121,21 @@ def test_a_gradient_is_clipped_to_the_norm_asked_for(tmp_path):
     assert way.norm().item() == pytest.approx(0.01, rel=1e-4)
 
 
-def test_bfloat16_learns_and_keeps_float32_weights(tmp_path):
+@pytest.mark.parametrize(("precision", "fast", "expected"), [
+    ("bf16", False, torch.bfloat16), ("auto", True, torch.bfloat16), ("auto", False, torch.float32)
+])  # fmt: skip
+def test_bfloat16_learns_and_keeps_float32_weights(precision, fast, expected, tmp_path, monkeypatch):
+    """Asked for, or where the processor has instructions for it."""
+    monkeypatch.setattr("longtail.train.loop.multiplies_bfloat16", lambda device: fast)
+
     class Precision(Tiny):
         def rank(self, batch, k):
             self.diary.append(("type", self.linear(batch.points).dtype))
             return super().rank(batch, k)
 
-    optim = Optim(lr=0.05, epochs=30, batch_size=16, precision="bf16")
+    optim = Optim(lr=0.05, epochs=30, batch_size=16, precision=precision)
     model = trained(tmp_path, Precision(), optim, documents=120, valid=Points.planted(60, seed=9))
-    assert set(model.told("type")) == {torch.bfloat16}
+    assert set(model.told("type")) == {expected}
     assert model.linear.weight.dtype == torch.float32
     answer = rank(model, Points.planted(60, seed=9), k=1, batch_size=60)
     assert np.mean(answer.labels[:, 0] == np.arange(60) % N_LABELS) > 0.95
