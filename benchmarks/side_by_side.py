@@ -41,6 +41,7 @@ PEERS: Contenders = {
     "PECOS XR-Linear × 3": (PECOS, "benchmarks.contenders.pecos", "3"),
     "omikuji Parabel": (sys.executable, "benchmarks.contenders.omikuji"),
     "omikuji Bonsai": (sys.executable, "benchmarks.contenders.omikuji", "bonsai"),
+    "napkinXC PLT": (sys.executable, "benchmarks.contenders.napkin"),
 }
 
 
