@@ -37,7 +37,6 @@ VARIANTS: dict[str, dict] = {
     "score with the whole cluster part": {"cluster_weight": 1.0},
     "ensemble of 3": {"instances": 3},
     "modules I and II in bfloat16": {"surrogate.precision": "bf16", "shortlister.precision": "bf16"},
-    "all modules in bfloat16": {f"{module}.precision": "bf16" for module in ("surrogate", "shortlister", "ranker")},
 }
 FAN_OUTS = {4: "DECAF", 16: "16 labels a cluster", 64: "64 labels a cluster"}
 LENGTHS = (25, 50, 100, 200, 400, 800)
