@@ -13,37 +13,32 @@ from longtail.kernels.top import keep_best
 
 def fused_top(
     documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, labels: np.ndarray, beliefs: np.ndarray,
-    beta: float, pull: float, k: int, threads: int | None = None,
+    beta: float, k: int, threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The k labels of each shortlist with the largest β·σ(⟨document, row⟩ + bias + τ·(logit of belief − 1)) +
-    (1 − β)·belief.
+    """The k labels of each shortlist with the largest β·σ(⟨document, row⟩ + bias) + (1 − β)·belief.
 
     Labels and scores, (documents, k) each.
     """
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
-    shares = np.float32(beta), np.float32(pull)
+    share = np.float32(beta)
 
     def part(start: int, stop: int) -> None:
-        _fused_top(documents, rows, biases, labels, beliefs, *shares, start, stop, *best)
+        _fused_top(documents, rows, biases, labels, beliefs, share, start, stop, *best)
 
     in_threads(part, len(documents), threads)
     return best
 
 
 @njit(nogil=True, cache=True)
-def _fused_top(documents, rows, biases, labels, beliefs, beta, pull, start, stop, best_labels, best_scores):
-    one = np.float32(1)
+def _fused_top(documents, rows, biases, labels, beliefs, beta, start, stop, best_labels, best_scores):
     found, scores = np.empty(labels.shape[1], np.int32), np.empty(labels.shape[1], np.float32)
     for document in range(start, stop):
         count = 0
         for at in range(labels.shape[1]):
             label = labels[document, at]
             if label != PAD:
-                belief = beliefs[document, at]
-                logit = product(documents[document], rows[label]) + biases[label]
-                if pull != 0:
-                    logit += pull * (np.log(belief / (one - belief)) - one)
+                believed = sigmoid(product(documents[document], rows[label]) + biases[label])
                 found[count] = label
-                scores[count] = beta * sigmoid(logit) + (one - beta) * belief
+                scores[count] = beta * believed + (np.float32(1) - beta) * beliefs[document, at]
                 count += 1
         keep_best(found[:count], scores[:count], best_labels[document], best_scores[document])

@@ -92,12 +92,9 @@ class Config:
     labels: Labels = setting(Labels(), "label encoder")
     classifiers: Classifiers = setting(Classifiers(), "document encoder and classifiers")
     search: Search = setting(Search(), "how the nearest labels are found")
-    fusion: Literal["sum", "logit"] = setting(
-        "sum", "score: β·σ(classifier) + (1 − β)·σ(cosine), or σ(classifier + τ·(cosine − 1)), τ chosen", "sum"
-    )
-    beta: float | None = setting(None, "share of the classifier in a sum; none: chosen on validation", "Table V")
-    metric: str = setting("nDCG@5", "what β or τ is chosen by, as PSP@5")
-    valid_documents: int = setting(1000, "documents held out of training to choose β or τ by, a tenth at most")
+    beta: float | None = setting(None, "share of the classifier in a score; none: chosen on validation", "Table V")
+    metric: str = setting("nDCG@5", "what β is chosen by, as PSP@5")
+    valid_documents: int = setting(1000, "documents held out of training to choose β by, a tenth of all at most")
     seed: int = setting(0, "draws first weights, order, negatives and dropout")
 
     def __post_init__(self) -> None:
@@ -109,8 +106,6 @@ class Config:
             )
         if self.beta is not None and not 0 <= self.beta <= 1:
             raise ConfigError(f"beta = {self.beta}: it is a share, from 0 (shortlist alone) to 1 (classifier alone)")
-        if self.fusion == "logit" and self.beta is not None:
-            raise ConfigError(f'beta = {self.beta}: fusion = "logit" has none; leave it out, or write fusion = "sum"')
         if self.metric not in (known := [f"{name}@{k}" for name in METRICS for k in (1, 3, 5)]):
             raise ConfigError(f"metric = {self.metric!r}: it must be one of {', '.join(known)}")
 
@@ -166,7 +161,7 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
     encoder, nearest, fusion = learn(data, classified, vectors, config, run)
     model = LightDXML(reader, encoder, nearest, fusion, config.shortlist)
     if config.beta is None and valid.labels.nnz:
-        model = replace(model, fusion=choose_fusion(model, train, valid, config, run))
+        model = replace(model, fusion=replace(fusion, beta=choose_beta(model, train, valid, config, run)))
     return model
 
 
@@ -209,25 +204,25 @@ def with_label_texts(corpus: Corpus, wanted: bool) -> Corpus:
 
 # -- step 6: what to trust ---------------------------------------------------------------------------------------------
 
-BETAS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-PULLS = (0.0, 3.0, 6.0, 9.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0)
+GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def choose_fusion(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> Fusion:
-    """With the β, or the τ, that ranks the held-out documents best."""
+def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
+    """The β that ranks the held-out documents best."""
     x = model.encoder.documents(model.reader.rows(valid.documents))
     shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
-    hidden = own_labels(valid.documents, valid.label_set, config.label_text != "none")
-    seen = Frequencies.of(train.labels)
-    tried = [(beta, 0.0) for beta in BETAS] if config.fusion == "sum" else [(1.0, pull) for pull in PULLS]
+    hidden, seen = (
+        own_labels(valid.documents, valid.label_set, config.label_text != "none"),
+        Frequencies.of(train.labels),
+    )
     judged = {}
-    for beta, pull in tried:
-        ranking = replace(model.fusion, beta=beta, pull=pull).rank(x, shortlist, 5 + 1)
-        judged[beta, pull] = evaluate_ranking(ranking, valid.labels, train=seen, filtered=hidden).metrics
-        run.log("fusion", beta=beta, pull=pull, **judged[beta, pull])
-    beta, pull = max(judged, key=lambda each: judged[each][config.metric])
-    run.validation = judged[beta, pull]
-    return replace(model.fusion, beta=beta, pull=pull)
+    for beta in GRID:
+        ranking = replace(model.fusion, beta=beta).rank(x, shortlist, 5 + 1)
+        judged[beta] = evaluate_ranking(ranking, valid.labels, train=seen, filtered=hidden).metrics
+        run.log("beta", beta=beta, **judged[beta])
+    best = max(GRID, key=lambda beta: judged[beta][config.metric])
+    run.validation = judged[best]
+    return best
 
 
 def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_array | None:

@@ -71,7 +71,7 @@ def learn(
         encoder = network.encoder()
     assert network is not None
     last = run.stage("labels-last", embed_labels, embedded, encoder, layers, config, run, turn + 1, 0, config.search)
-    return encoder, last.nearest, network.fusion(*unchosen(config))
+    return encoder, last.nearest, network.fusion(config.beta)
 
 
 EXACT_BELOW = 100_000  # labels that are compared faster than a graph is built and walked, when all documents ask
@@ -246,22 +246,14 @@ class Network(nn.Module):
         self.eval()
         return Encoder(array(self.vectors), array(self.residual.weight), array(self.residual.bias))
 
-    def fusion(self, beta: float, pull: float = 0.0) -> Fusion:
+    def fusion(self, beta: float | None) -> Fusion:
         """What the classifiers have come to."""
-        return Fusion(array(self.rows), array(self.biases)[:, 0], beta, pull)
+        return Fusion(array(self.rows), array(self.biases)[:, 0], UNCHOSEN_BETA if beta is None else beta)
 
 
 START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
 RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a token or a label with few
 UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
-UNCHOSEN_PULL = 12.0  # of those that `choose_fusion` tries, the one in the middle
-
-
-def unchosen(config: Config) -> tuple[float, float]:
-    """β and τ, as far as no documents choose them."""
-    if config.fusion == "logit":
-        return 1.0, UNCHOSEN_PULL
-    return UNCHOSEN_BETA if config.beta is None else config.beta, 0.0
 
 
 def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config) -> Network:

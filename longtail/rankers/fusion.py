@@ -4,10 +4,6 @@ Mishra et al., IJCNN 2023 (LightDXML), section IV-F:
 
     ŷ_l = β·σ(⟨w_l, x̂⟩ + b_l) + (1 − β)·belief_l
 
-Where belief is σ(cosine), it lies between 0.27 and 0.73 and has little to say beside a classifier that is sure.  Ours:
-
-    ŷ_l = σ(⟨w_l, x̂⟩ + b_l + τ·(cosine_l − 1))
-
 Gupta et al., NeurIPS 2022 (ELIAS++), section 3.5: a decision tree that asks about both opinions and how frequent the
 label is, since opinions about rare labels are not worth what the same about frequent ones are.
 """
@@ -26,17 +22,15 @@ from longtail.shortlist import Shortlist
 
 @dataclass(frozen=True)
 class Fusion:
-    """A classifier a label, and β: 1 trusts the classifiers alone, 0 the index alone; or τ, which weighs cosines."""
+    """A classifier a label, and β: 1 trusts the classifiers alone, 0 the index alone."""
 
     rows: np.ndarray  # (labels, dim) float32
     biases: np.ndarray  # (labels,) float32
     beta: float
-    pull: float = 0.0  # τ
 
     def rank(self, documents: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
         """The k best labels of each shortlist, given document vectors (documents, dim)."""
-        opinions = self.rows, self.biases, shortlist.labels, shortlist.belief
-        return Ranking(*fused_top(documents, *opinions, self.beta, self.pull, k))
+        return Ranking(*fused_top(documents, self.rows, self.biases, shortlist.labels, shortlist.belief, self.beta, k))
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def test_a_corpus_without_a_single_word_gets_an_answer():
 def test_classifiers_start_at_the_label_vectors_or_at_random(start: str):
     nearest = nearest_over(np.array([[0, 5], [0, 0], [3, 4]], np.float32), Search())
     learning = dataclasses.replace(Config().classifiers, start=start)
-    rows = started(np.ones((1, 2), np.float32), nearest, 3, Config(dim=2, classifiers=learning)).fusion(0.75).rows
+    rows = started(np.ones((1, 2), np.float32), nearest, 3, Config(dim=2, classifiers=learning)).fusion(None).rows
     assert (start == "labels") == np.allclose(rows, [[0, 1], [0, 0], [0.6, 0.8]])
 
 
@@ -259,15 +259,7 @@ def test_beta_is_not_chosen_by_documents_that_are_a_labels_own_text():
 
 
 @pytest.mark.parametrize(
-    "setting",
-    [
-        {"beta": 1.5},
-        {"beta": 0.5, "fusion": "logit"},
-        {"shortlist": 0},
-        {"reindex": 0},
-        {"labels": Labels(hidden=9)},
-        {"metric": "nDCG@7"},
-    ],
+    "setting", [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"labels": Labels(hidden=9)}, {"metric": "nDCG@7"}]
 )
 def test_impossible_settings_are_refused(setting: dict):
     with pytest.raises(ConfigError):
@@ -314,21 +306,14 @@ def test_each_turn_goes_on_from_the_layers_of_the_one_before(planted: Splits, mo
 def test_held_out_documents_choose_beta_and_are_not_learned_from(planted: Splits, tmp_path: Path):
     small = SMALL | {"classifiers.batch_size": 50}
     model = fit("lightdxml", planted.train, run=tmp_path / "chosen", **small, valid_documents=60)
-    tried = {line["beta"]: line["nDCG@5"] for line in events(tmp_path / "chosen") if line["event"] == "fusion"}
+    tried = {line["beta"]: line["nDCG@5"] for line in events(tmp_path / "chosen") if line["event"] == "beta"}
     assert len(tried) > 5 and tried[model.model.fusion.beta] == max(tried.values())
     assert model.about.validation["nDCG@5"] == max(tried.values())
     given = fit("lightdxml", planted.train, run=tmp_path / "given", **small, beta=0.4)
-    assert given.model.fusion.beta == 0.4 and not any(line["event"] == "fusion" for line in events(tmp_path / "given"))
+    assert given.model.fusion.beta == 0.4 and not any(line["event"] == "beta" for line in events(tmp_path / "given"))
     read = {line["name"]: line["steps"] for line in events(tmp_path / "given") if line["event"] == "trained"}
     fewer = {line["name"]: line["steps"] for line in events(tmp_path / "chosen") if line["event"] == "trained"}
     assert read["classifiers"] == 5 * 600 / 50 and fewer["classifiers"] == 5 * math.ceil(540 / 50)
-
-
-def test_held_out_documents_choose_tau_where_both_opinions_are_one_logit(planted: Splits, tmp_path: Path):
-    small = SMALL | {"classifiers.batch_size": 50, "fusion": "logit"}
-    fusion = fit("lightdxml", planted.train, run=tmp_path, **small, valid_documents=60).model.fusion
-    tried = {line["pull"]: line["nDCG@5"] for line in events(tmp_path) if line["event"] == "fusion"}
-    assert fusion.beta == 1 and len(tried) > 5 and tried[fusion.pull] == max(tried.values())
 
 
 # -- a kill at any point ---------------------------------------------------------------------------------------------
