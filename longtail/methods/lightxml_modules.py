@@ -47,7 +47,9 @@ def learn(data: Data, config: Config, run: Run) -> LightXML:
 def heads_on(encoder: TransformerEncoder, data: Data, recall: Recall) -> Heads:
     """Generator and, unless every label is its own cluster, discriminator on the encoder's vectors."""
     discriminator = None if data.flat else Discriminator(encoder.dim, recall.label_dim, data.clusters)
-    return Heads(encoder.dim, data.clusters, recall.beam, discriminator)
+    heads = Heads(encoder.dim, data.clusters, recall.beam, discriminator)
+    heads.expect(data.train.labels)
+    return heads
 
 
 def start_reading(heads: Heads, data: Data, reading: Reading, recall: Recall, run: Run) -> None:
@@ -114,10 +116,10 @@ def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
     again = config.negatives == "static-twice"
     with seeded(config.seed):
         encoder = TransformerEncoder(data.start, config.reading)
-        discriminator = Discriminator(encoder.dim, config.recall.label_dim, data.clusters)
-        heads = Heads(encoder.dim, data.clusters, config.recall.beam, discriminator)
+        heads = heads_on(encoder, data, config.recall)
     start_reading(heads, data, config.reading, config.recall, run)
-    heads.discriminator = None  # until recall has learned
+    discriminator, heads.discriminator = heads.discriminator, None  # until recall has learned
+    assert discriminator is not None  # fit refuses static negatives where no clusters are
     recall = Network(encoder, heads, config.reading.dropout, config.head_lr)
     run.train("recall", recall, documents, config.optim, seed=config.seed)
     opened = run.stage("opened", open_clusters, recall, documents, config.optim.batch_size, run.device)

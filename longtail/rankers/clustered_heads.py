@@ -30,6 +30,17 @@ class Heads(nn.Module):
         nn.init.constant_(self.generator.bias, START_BIAS)
         self.register_buffer("cluster_of", torch.from_numpy(clusters.of_label.astype(np.int64)), persistent=False)
 
+    def expect(self, labels: sp.csr_array) -> None:
+        """Clusters start as likely as they are among documents with these labels, whatever a text says.
+
+        From one start for all, thousands of labels that nobody carries have to be learned away first, and until then
+        they are most of the loss.
+        """
+        member = sp.csr_array((np.ones(labels.shape[1]), (np.arange(labels.shape[1]), self.clusters.of_label)))
+        share = (((labels @ member) > 0).sum(axis=0) + 0.5) / (labels.shape[0] + 1)
+        with torch.no_grad():
+            self.generator.bias.copy_(torch.from_numpy(np.log(share / (1 - share))))
+
     def start(self, rows: LabelStart) -> None:
         """Labels and clusters that have texts start there (see label_start.py); others stay as they were drawn."""
         put(self.generator.weight, rows.clusters)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from longtail import fit
@@ -143,6 +144,15 @@ def test_a_small_label_set_is_plain_one_vs_all():
 def test_a_label_seldom_met_does_not_start_at_a_half():
     heads = Heads(2, TWO, 1, Discriminator(2, 2, TWO))
     assert heads.generator.bias.tolist() == [-4.0, -4.0] and heads.discriminator.biases.flatten().tolist() == [-4.0] * 3
+
+
+def test_clusters_start_as_likely_as_they_are():
+    """One of three documents has a label of the first cluster and two of the second: odds of (n + ½) to (3 − n + ½)."""
+    heads = Heads(2, TWO, 1, Discriminator(2, 2, TWO))
+    first, second = TWO[0][0], TWO[1][0]
+    labels = sp.csr_array(([1, 1, 1], ([0, 1, 2], [first, second, second])), shape=(3, 3))
+    heads.expect(labels)
+    np.testing.assert_allclose(heads.generator.bias.tolist(), np.log([1.5 / 2.5, 2.5 / 1.5]), rtol=1e-6)
 
 
 # -- clusters ------------------------------------------------------------------------------------------------------
