@@ -14,6 +14,7 @@ from longtail.index.partition import members_of
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear
 from longtail.rankers.label_start import LabelStart
 from longtail.rankers.meeting import Candidates, apart, shortlist_loss, table_rows
+from longtail.rankers.wide import Wide
 
 START_BIAS = -4.0  # few clusters and few candidates are right; a label seldom met must not start at a half
 
@@ -26,7 +27,7 @@ class Heads(nn.Module):
     def __init__(self, dim: int, clusters: Clusters, beam: int, discriminator: Discriminator | None):
         super().__init__()
         self.clusters, self.beam, self.discriminator = clusters, min(beam, len(clusters)), discriminator
-        self.generator = nn.Linear(dim, len(clusters))
+        self.generator = Wide(dim, len(clusters))
         nn.init.constant_(self.generator.bias, START_BIAS)
         self.register_buffer("cluster_of", torch.from_numpy(clusters.of_label.astype(np.int64)), persistent=False)
 
