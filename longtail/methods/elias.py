@@ -19,6 +19,7 @@ Predicting with a bag encoder needs no torch; what learns is in elias_stages.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
@@ -169,8 +170,12 @@ class Elias:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
-        parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.encoder.batches(documents))
+        parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
         return Ranking.gathered(parts, len(documents), k)
+
+    def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors of some documents at a time, and which documents they are."""
+        return self.encoder.batches(documents)
 
     def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:
         """The same, given document vectors (documents, dim)."""

@@ -4,254 +4,44 @@ Gupta et al., NeurIPS 2022, section 3.5.  Where we differ on purpose, docs/metho
 
     text ──ELIAS──► 100 labels ──sparse ranker on TF-IDF, or [φ ; TF-IDF]──► scores ──tree, by label frequency──► score
 
-    score = share · tree(ranker, ELIAS, frequency) + (1 − share) · ranker^w · ELIAS^(1 − w)
-
-The ranker learns from the documents for which ELIAS proposes a label, the tree from documents that neither has seen.
+How they are ranked is in reranked.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
-import numpy as np
-import scipy.sparse as sp
-
-from longtail.calibration import Tuning
 from longtail.config import setting
-from longtail.corpus import PAD, Corpus, Documents
-from longtail.errors import ConfigError
-from longtail.features.bags import Bags, beside_dense, features_expected
-from longtail.methods import elias
+from longtail.corpus import Corpus
+from longtail.methods import elias, reranked
 from longtail.methods.elias import Elias
-from longtail.metrics import evaluate_ranking
-from longtail.rankers import sparse_linear
-from longtail.rankers.fusion import ScoreTree, fit_tree
-from longtail.rankers.sparse_linear import SparseLinear
-from longtail.ranking import Ranking
-from longtail.shortlist import Shortlist
+from longtail.methods.reranked import Reranked, Reranking
 from longtail.train.run import Need, Run
 
 
 @dataclass(frozen=True)
-class Config:
-    """Defaults: the authors', where ours or ELIAS's own did not prove better."""
+class Config(Reranking):
+    """ELIAS, and what ranks its proposals."""
 
     elias: elias.Config = setting(elias.Config(), "what proposes labels; its seed is this method's")
-    candidates: int = setting(100, "labels that ELIAS proposes and the ranker ranks", "100")
-    folds: int = setting(
-        1, "parts of train whose labels are proposed by an ELIAS that never saw them; 1: by the one that did", "1"
-    )
-    reads: Literal["words", "both"] = setting(
-        "words", "ranker: reads words alone, or ELIAS's vectors beside them, which know the training documents", "both"
-    )
-    ranker_weight: float | None = setting(
-        None,
-        "w, what the ranker weighs beside ELIAS: score = ranker^w · ELIAS^(1 − w); none: chosen on held-out documents",
-        "authors' earlier code: 0.5",
-    )
-    cost: float = setting(1.0, "ranker: weight of the loss against the squared weights", "PECOS")
-    tolerance: float = setting(0.1, "ranker: how exactly classifiers are solved; smaller is slower", "PECOS")
-    smallest_weight: float = setting(0.1, "ranker: smaller weights are dropped", "PECOS")
-    tree_depth: int = setting(5, "questions that the tree asks about a label", "authors' code: 5, earlier 6")
-    tree_share: float = setting(0.3, "share of the tree in a score; 0: no tree", "authors' code")
-    valid_documents: int = setting(
-        1000, "documents held out of train, or of the validation split, for w and the tree", "5000"
-    )
-    seed: int = setting(0, "draws everything; members of an ensemble differ in it")
-
-    def __post_init__(self) -> None:
-        if min(self.candidates, self.folds, self.tree_depth) < 1:
-            raise ConfigError("candidates, folds and tree_depth are at least 1")
-        if self.folds > 1 and self.reads == "both":
-            raise ConfigError(
-                f'folds = {self.folds} with reads = "both": labels would be proposed by models that never saw the '
-                "document, and ranked by vectors of the one model that learned it, so folds would mend nothing; "
-                'write reads = "words", or folds = 1'
-            )
-        if not (self.cost > 0 and self.tolerance > 0 and self.smallest_weight >= 0):
-            raise ConfigError("cost and tolerance are more than 0, smallest_weight is 0 or more")
-        for name in ("tree_share", "ranker_weight"):
-            if not 0 <= (getattr(self, name) or 0) <= 1:
-                raise ConfigError(f"{name} = {getattr(self, name)}: it is a share, from 0 to 1")
-
-
-# -- the model ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class EliasPlusPlus:
+class EliasPlusPlus(Reranked):
     """ELIAS, and a ranker of what it proposes."""
 
-    elias: Elias
-    words: Bags
-    ranker: SparseLinear
-    counts: np.ndarray  # (labels,) float32: training documents of each label
-    tree: ScoreTree | None
-    tree_share: float
-    candidates: int
-    reads: str = "words"
-    ranker_weight: float = 0.5
-    tuning: Tuning | None = None  # where a validation split chose w and the tree
-
-    def rank(self, documents: Documents, k: int) -> Ranking:
-        """The k best labels of each document; behind the re-ranked candidates they stand as ELIAS ranks them."""
-        batches = self.elias.encoder.batches(documents)
-        parts = ((rows, self._rank(documents[rows], vectors, k)) for rows, vectors in batches)
-        return Ranking.gathered(parts, len(documents), k)
-
-    def _rank(self, documents: Documents, vectors: np.ndarray, k: int) -> Ranking:
-        known = self.elias.rank_vectors(vectors, max(k, self.candidates))
-        proposed = known.top(self.candidates)
-        features = self.words.rows(documents)
-        if self.reads == "both":
-            features = beside_dense(vectors, features)
-        best = Ranking.of_candidates(proposed.labels, self.scores(features, proposed), min(k, self.candidates))
-        return best if k <= self.candidates else best.followed_by(known.after(self.candidates))
-
-    def scores(self, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
-        """Of each proposed label, (documents, candidates)."""
-        ranker = hinge_beliefs(self.ranker, features, proposed)
-        both = ranker**self.ranker_weight * proposed.scores ** (1 - self.ranker_weight)
-        if self.tree is None:
-            return both
-        judged = self.tree.probabilities(ranker, proposed.scores, self.counts[proposed.labels])
-        return np.float32(self.tree_share) * judged + np.float32(1 - self.tree_share) * both
-
-
-def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
-    """exp(−max(0, 1 − margin)³) of each proposed label, (documents, candidates) float32: PECOS's l3-hinge."""
-    margins = ranker.margins(features, Shortlist(proposed.labels, proposed.scores))
-    hinge = np.maximum(0, 1 - margins) ** 3
-    # A margin of −3.7 is already 0 in float32, and labels that tie stand by their numbers: the faintest fade slower.
-    return np.exp(-np.minimum(hinge, FAINT) - np.log1p(np.maximum(hinge - FAINT, 0)))
-
-
-FAINT = np.float32(60)  # e^−60 is a margin of −2.9; float32 ends at e^−103, and ELIAS's score is still to be multiplied
-
-
-# -- the algorithm -----------------------------------------------------------------------------------------------------
+    proposer: Elias
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
-    """ELIAS; what it proposes for its training documents; the ranker; w and the tree on documents that are left."""
-    train, valid, tuning = held_out(corpus, config.valid_documents, config.seed)
-    learning = replace(config.elias, seed=config.seed)
-    # The documents that choose ELIAS's weights are those that the tree learns from: train is not halved again.
-    model = elias.fit(replace(train, official_valid=valid), learning, run)
-    words = run.stage("ranker-words", learn_words, train.documents, learning)
-    features = run.stage("ranker-features", ranker_features, model, words, train.documents, config.reads)
-    proposed = propose(train, model, learning, config, run)
-    ranker = run.stage("ranker", train_ranker, features, train.labels, proposed, config)
-    counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
-    found = EliasPlusPlus(model, words, ranker, counts, None, config.tree_share, config.candidates, config.reads)
-    weighed = run.stage("weighed", weigh, found, valid, config)
-    return replace(found, tree=weighed.tree, ranker_weight=weighed.ranker_weight, tuning=tuning)
+    """ELIAS, then the ranker."""
 
+    def learn(train: Corpus, run: Run) -> Elias:
+        return elias.fit(train, replace(config.elias, seed=config.seed), run)
 
-# -- stages ------------------------------------------------------------------------------------------------------------
-
-
-def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus, Tuning | None]:
-    """What to learn from, at most so many documents for w and the tree, and which of an official split these are."""
-    train, valid = corpus.hold_out(documents, seed)
-    rows = np.sort(np.random.default_rng(seed).permutation(len(valid))[:documents])
-    # Those carved from train need no list: whoever learned from train is refused all of it (validation.py).
-    tuning = None if corpus.official_valid is None else Tuning(valid.fingerprint, rows)
-    return train, valid.subset(rows, "valid"), tuning
-
-
-def learn_words(documents: Documents, learning: elias.Config) -> Bags:
-    """The words that the ranker reads beside ELIAS's vectors."""
-    return Bags.fit(documents, learning.words)
-
-
-def ranker_features(model: Elias, words: Bags, documents: Documents, reads: str) -> sp.csr_array:
-    """TF-IDF of all documents, or [φ ; TF-IDF], each of the two of length 1."""
-    if reads == "words":
-        return words.rows(documents)
-    batches = list(model.encoder.batches(documents))
-    order = np.argsort(np.concatenate([rows for rows, _ in batches]))
-    return beside_dense(np.concatenate([vectors for _, vectors in batches])[order], words.rows(documents))
-
-
-def propose(train: Corpus, model: Elias, learning: elias.Config, config: Config, run: Run) -> Ranking:
-    """The labels that ELIAS proposes for every training document, or that one proposes which never saw it."""
-    if config.folds == 1:
-        return run.stage("proposed", proposals, model, train.documents, config.candidates)
-    fold_of = np.random.default_rng(config.seed).permutation(len(train)) % config.folds
-    parts = []
-    for fold in range(config.folds):
-        inside, outside = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-        part = run.part(f"fold-{fold}")
-        other = elias.fit(train.subset(outside, "train"), learning, part)
-        parts.append((inside, part.stage("proposed", proposals, other, train.documents[inside], config.candidates)))
-    return Ranking.gathered(parts, len(train), config.candidates)
-
-
-def proposals(model: Elias, documents: Documents, candidates: int) -> Ranking:
-    """What ELIAS ranks first."""
-    return model.rank(documents, candidates)
-
-
-def train_ranker(features: sp.csr_array, labels: sp.csr_array, proposed: Ranking, config: Config) -> SparseLinear:
-    """One sparse classifier a label, from the documents it is proposed for and those that carry it."""
-    inside = proposed.labels != PAD
-    starts = np.append(0, np.cumsum(inside.sum(axis=1)))
-    shortlist = sp.csr_array((np.ones(starts[-1], np.float32), proposed.labels[inside], starts), shape=labels.shape)
-    return sparse_linear.train(
-        features, labels, shortlist, cost=config.cost, tolerance=config.tolerance, threshold=config.smallest_weight,
-        seed=config.seed,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """What documents that nobody saw say about both scores."""
-
-    ranker_weight: float
-    tree: ScoreTree | None
-
-
-def weigh(model: EliasPlusPlus, valid: Corpus, config: Config) -> Weighed:
-    """w, where it is not given, and the tree, where it has a share."""
-    given = 0.5 if config.ranker_weight is None else config.ranker_weight
-    if valid.labels.nnz == 0:
-        return Weighed(given, None)
-    features = ranker_features(model.elias, model.words, valid.documents, model.reads)
-    proposed = proposals(model.elias, valid.documents, model.candidates)
-    ranker = hinge_beliefs(model.ranker, features, proposed)
-    weight = choose_weight(proposed, ranker, valid) if config.ranker_weight is None else given
-    return Weighed(weight, grow_tree(model, proposed, ranker, valid, config.tree_depth) if config.tree_share else None)
-
-
-def choose_weight(proposed: Ranking, ranker: np.ndarray, valid: Corpus) -> float:
-    """The w that ranks these documents best, by nDCG@5."""
-
-    def worth(weight: float) -> float:
-        ranking = Ranking.of_candidates(proposed.labels, ranker**weight * proposed.scores ** (1 - weight), proposed.k)
-        return evaluate_ranking(ranking, valid.labels, ks=(5,), filtered=valid.filtered).metrics["nDCG@5"]
-
-    return max((tenths / 10 for tenths in range(11)), key=worth)
-
-
-def grow_tree(model: EliasPlusPlus, proposed: Ranking, ranker: np.ndarray, valid: Corpus, depth: int) -> ScoreTree:
-    """How likely a proposed label is true, by both scores and the label's frequency."""
-    inside = proposed.labels != PAD
-    if valid.filtered is not None:  # neither right nor wrong: evaluation leaves these pairs out
-        inside &= ~proposed.among(valid.filtered)
-    columns = ranker[inside], proposed.scores[inside], model.counts[proposed.labels[inside]]
-    return fit_tree(columns, proposed.among(valid.labels)[inside], depth)
-
-
-# -- what it takes -----------------------------------------------------------------------------------------------------
+    return reranked.rerank(EliasPlusPlus, corpus, config, config.elias.words, learn, run)
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """What ELIAS takes, once more for every fold on disk, and the ranker."""
-    own = elias.need(corpus, config.elias)
-    entries = features_expected(corpus.documents, config.elias.words) + len(corpus) * config.elias.bag.dim
-    weights = min(corpus.n_labels * 800, 2 * entries)
-    runs = 1 if config.folds == 1 else 1 + config.folds
-    memory = own.memory + 24 * entries + 20 * weights
-    return Need(own.parameters + weights, memory, disk=runs * own.disk + 12 * entries + 8 * weights)
+    """What both take."""
+    return reranked.need(elias.need(corpus, config.elias), corpus, config, config.elias.words, config.elias.bag.dim)

@@ -18,8 +18,8 @@ Predicting needs torch for the transformer alone; what learns is in lightxml_mod
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -99,10 +99,23 @@ class LightXML:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document by σ(label)·σ(cluster)."""
-        seconds = repeat((None, None)) if self.again is None else self.again.batches(documents)
-        pairs = zip(self.encoder.batches(documents), seconds)
-        parts = ((rows, self.heads.rank(vectors, k, others)) for (rows, vectors), (_, others) in pairs)
+        parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
         return Ranking.gathered(parts, len(documents), k)
+
+    def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors of some documents at a time, of both transformers side by side, and which documents they are."""
+        if self.again is None:
+            yield from self.encoder.batches(documents)
+            return
+        for (rows, vectors), (_, others) in zip(self.encoder.batches(documents), self.again.batches(documents)):
+            yield rows, np.concatenate([vectors, others], axis=1)
+
+    def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:
+        """The same, given such vectors."""
+        if self.again is None:
+            return self.heads.rank(vectors, k)
+        one, other = (np.ascontiguousarray(half) for half in np.split(vectors, 2, axis=1))
+        return self.heads.rank(one, k, other)
 
 
 # -- the algorithm -----------------------------------------------------------------------------------------------------

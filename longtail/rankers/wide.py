@@ -7,8 +7,6 @@ system then clears hundreds of megabytes at every step, which takes three times 
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -37,13 +35,13 @@ class Wide(nn.Linear):
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, layer: Wide) -> Tensor:
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, layer: Wide) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
         ctx.save_for_backward(x, weight)
         ctx.layer = layer
         return torch.addmm(bias, x, weight.t())
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
         x, weight = ctx.saved_tensors
         with torch.no_grad():
             ctx.layer.learn(gradient, x)

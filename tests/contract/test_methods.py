@@ -34,9 +34,13 @@ ON_A_TRANSFORMER = ELIAS | {
     # The paper's way, so that both are tried.
     "ranker.loss": "path", "ranker.belief_weight": 1.0,
 }  # fmt: skip
+LIGHTXML = TRANSFORMER | {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6}
+GUDN = TRANSFORMER | {"feature_guide": 0.02}
 SETTINGS: dict[str, dict] = {
-    "lightxml": TRANSFORMER | {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6},
-    "gudn": TRANSFORMER | {"feature_guide": 0.02},
+    "lightxml": LIGHTXML,
+    "lightxml++": {f"lightxml.{name}": value for name, value in LIGHTXML.items()},
+    "gudn": GUDN,
+    "gudn++": {f"gudn.{name}": value for name, value in GUDN.items()},
     "elias": ELIAS,
     "elias on a transformer": ON_A_TRANSFORMER,
     "elias++": {f"elias.{name}": value for name, value in ELIAS.items()},
@@ -45,8 +49,8 @@ SETTINGS: dict[str, dict] = {
 # The settings of each case say how its method learns, and the first word of its name says which one it is.
 CASES = [*METHODS, "elias on a transformer", "elias++ on a transformer"]
 ENCODERS = {
-    "lightxml": "encoder", "gudn": "encoder", "elias on a transformer": "encoder",
-    "elias++ on a transformer": "elias.encoder",
+    "lightxml": "encoder", "lightxml++": "lightxml.encoder", "gudn": "encoder", "gudn++": "gudn.encoder",
+    "elias on a transformer": "encoder", "elias++ on a transformer": "elias.encoder",
 }  # fmt: skip
 
 

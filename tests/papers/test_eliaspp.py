@@ -14,17 +14,9 @@ from longtail.calibration import Tuning
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
-from longtail.methods import elias, eliaspp
-from longtail.methods.eliaspp import (
-    Config,
-    EliasPlusPlus,
-    choose_weight,
-    grow_tree,
-    hinge_beliefs,
-    propose,
-    train_ranker,
-)
+from longtail.methods.eliaspp import Config, EliasPlusPlus
 from longtail.methods.lightxml import held_out
+from longtail.methods.reranked import choose_weight, grow_tree, hinge_beliefs, propose, train_ranker
 from longtail.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -161,17 +153,16 @@ class Nowhere:
         return self
 
 
-def test_with_folds_nobody_proposes_labels_for_what_it_learned(monkeypatch: pytest.MonkeyPatch):
+def test_with_folds_nobody_proposes_labels_for_what_it_learned():
     learned = []
 
-    def fit_elias(corpus: Corpus, config: elias.Config, run: Nowhere) -> Knowing:
+    def learn(corpus: Corpus, run: Nowhere) -> Knowing:
         learned.append(set(corpus.texts))
         return Knowing(learned[-1])
 
-    monkeypatch.setattr(eliaspp.elias, "fit", fit_elias)
     texts = [str(number) for number in range(20)]
     train = Corpus.of(texts, [["label"]] * 20)
-    proposed = propose(train, Knowing(set(texts)), elias.Config(), Config(folds=4, candidates=1), Nowhere())
+    proposed = propose(train, Knowing(set(texts)), learn, Config(folds=4, candidates=1), Nowhere())
     assert proposed.labels[:, 0].tolist() == list(range(20))  # every document once, in its own place
     assert [len(each) for each in learned] == [15] * 4 and set.intersection(*learned) == set()
 
@@ -208,6 +199,6 @@ def test_more_labels_than_candidates_follow_in_the_order_of_elias(fitted: Predic
     documents, candidates = planted.test.documents, QUICK["candidates"]
     many, few = fitted.rank(documents, 40), fitted.rank(documents, candidates)
     assert np.array_equal(many.labels[:, :candidates], few.labels)
-    assert np.array_equal(many.labels[:, candidates:], fitted.model.elias.rank(documents, 40).labels[:, candidates:])
+    assert np.array_equal(many.labels[:, candidates:], fitted.model.proposer.rank(documents, 40).labels[:, candidates:])
     behind = (many.labels != PAD)[:, 1:]
     assert behind.sum() > len(documents) * candidates and (np.diff(many.scores)[behind] < 0).all()

@@ -1,0 +1,50 @@
+"""GUDN++: a transformer finds a hundred labels (GUDN), sparse classifiers on all words of the text rank them.
+
+Our own, after ELIAS++ (Gupta et al., NeurIPS 2022, section 3.5); docs/methods/gudnpp.md.
+
+    text ──GUDN──► 100 labels ──sparse ranker on TF-IDF──► scores ──tree, by label frequency──► score
+
+How they are ranked is in reranked.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from longtail.config import setting
+from longtail.corpus import Corpus
+from longtail.encoders.pretrained import size_of
+from longtail.methods import gudn, reranked
+from longtail.methods.lightxml import LightXML
+from longtail.methods.reranked import Reranked, Reranking
+from longtail.train.run import Need, Run
+
+
+@dataclass(frozen=True)
+class Config(Reranking):
+    """GUDN, and what ranks its proposals."""
+
+    gudn: gudn.Config = setting(gudn.Config(), "what proposes labels; its seed is this method's")
+
+
+@dataclass(frozen=True)
+class GUDNPlusPlus(Reranked):
+    """A transformer with its heads, and a ranker of what they propose."""
+
+    proposer: LightXML
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> GUDNPlusPlus:
+    """GUDN, then the ranker."""
+
+    def learn(train: Corpus, run: Run) -> LightXML:
+        return gudn.fit(train, replace(config.gudn, seed=config.seed), run)
+
+    return reranked.rerank(GUDNPlusPlus, corpus, config, config.gudn.recall.words, learn, run)
+
+
+def need(corpus: Corpus, config: Config) -> Need:
+    """What both take."""
+    size, reading, words = size_of(config.gudn.encoder), config.gudn.reading, config.gudn.recall.words
+    dim = min(reading.layers, size.layers) * size.hidden
+    return reranked.need(gudn.need(corpus, config.gudn), corpus, config, words, dim)
