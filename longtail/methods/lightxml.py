@@ -45,7 +45,7 @@ from longtail.train.settings import Optim
 class Recall:
     """Which labels are looked at for a document."""
 
-    one_vs_all_up_to: int = setting(10_000, "label sets up to this size have no clusters: all are scored", "31,000")
+    one_vs_all_up_to: int = setting(31_000, "label sets up to this size have no clusters: all are scored", "31,000")
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "the words by which labels are clustered")
     labels_per_cluster: int = setting(100, "labels in a cluster at most", "authors' code; Table 1: 60 or 80 on average")
     beam: int = setting(75, "clusters opened for a document, b", "authors' code: 75 or 32")
