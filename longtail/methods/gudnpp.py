@@ -4,7 +4,7 @@ Our own, after ELIAS++ (Gupta et al., NeurIPS 2022, section 3.5); docs/methods/g
 
     text ──GUDN──► 100 labels ──sparse ranker on TF-IDF──► scores ──tree, by label frequency──► score
 
-How they are ranked is in reranked.py.
+A trained model is LightXML++'s, as GUDN's is LightXML's.  How labels are ranked is in reranked.py.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from longtail.config import setting
 from longtail.corpus import Corpus
-from longtail.encoders.pretrained import size_of
 from longtail.methods import gudn, reranked
 from longtail.methods.lightxml import LightXML
-from longtail.methods.reranked import Reranked, Reranking
+from longtail.methods.lightxmlpp import LightXMLPlusPlus, needs
+from longtail.methods.reranked import Reranking
 from longtail.train.run import Need, Run
 
 
@@ -27,24 +27,15 @@ class Config(Reranking):
     gudn: gudn.Config = setting(gudn.Config(), "what proposes labels; its seed is this method's")
 
 
-@dataclass(frozen=True)
-class GUDNPlusPlus(Reranked):
-    """A transformer with its heads, and a ranker of what they propose."""
-
-    proposer: LightXML
-
-
-def fit(corpus: Corpus, config: Config, run: Run) -> GUDNPlusPlus:
+def fit(corpus: Corpus, config: Config, run: Run) -> LightXMLPlusPlus:
     """GUDN, then the ranker."""
 
     def learn(train: Corpus, run: Run) -> LightXML:
         return gudn.fit(train, replace(config.gudn, seed=config.seed), run)
 
-    return reranked.rerank(GUDNPlusPlus, corpus, config, config.gudn.recall.words, learn, run)
+    return reranked.rerank(LightXMLPlusPlus, corpus, config, config.gudn.recall.words, learn, run)
 
 
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
-    size, reading, words = size_of(config.gudn.encoder), config.gudn.reading, config.gudn.recall.words
-    dim = min(reading.layers, size.layers) * size.hidden
-    return reranked.need(gudn.need(corpus, config.gudn), corpus, config, words, dim)
+    return needs(gudn.need(corpus, config.gudn), corpus, config, config.gudn)

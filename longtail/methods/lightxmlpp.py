@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from longtail.config import setting
 from longtail.corpus import Corpus
 from longtail.encoders.pretrained import size_of
-from longtail.methods import lightxml, reranked
+from longtail.methods import gudn, lightxml, reranked
 from longtail.methods.lightxml import LightXML
 from longtail.methods.reranked import Reranked, Reranking
 from longtail.train.run import Need, Run
@@ -45,6 +45,10 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightXMLPlusPlus:
 
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
-    size, reading, words = size_of(config.lightxml.encoder), config.lightxml.reading, config.lightxml.recall.words
-    dim = min(reading.layers, size.layers) * size.hidden
-    return reranked.need(lightxml.need(corpus, config.lightxml), corpus, config, words, dim)
+    return needs(lightxml.need(corpus, config.lightxml), corpus, config, config.lightxml)
+
+
+def needs(own: Need, corpus: Corpus, config: Reranking, proposer: lightxml.Config | gudn.Config) -> Need:
+    """What a transformer that proposes and a ranker take."""
+    dim = min(proposer.reading.layers, size_of(proposer.encoder).layers) * size_of(proposer.encoder).hidden
+    return reranked.need(own, corpus, config, proposer.recall.words, dim)
