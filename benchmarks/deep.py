@@ -15,8 +15,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 import longtail
 from benchmarks.elias import found_again
 from benchmarks.machine import RESULTS, earlier, save
@@ -48,8 +46,7 @@ def part_of(train: Corpus, documents: int | None) -> Corpus:
     """A random part, always the same; the corpus's own validation split stays."""
     if documents is None or documents >= len(train):
         return train
-    rows = np.sort(np.random.default_rng(0).permutation(len(train))[:documents])
-    return replace(train.subset(rows, "train"), official_valid=train.official_valid)
+    return replace(train.subset(train.drawn(documents, seed=0), "train"), official_valid=train.official_valid)
 
 
 def run_of(name: str, row: str) -> Path:

@@ -240,9 +240,12 @@ class Corpus:
         """
         if self.official_valid is not None:
             return self, self.official_valid
-        held = min(documents, len(self) // 10)
-        shuffled = np.random.default_rng(seed).permutation(len(self))
-        return self.subset(np.sort(shuffled[held:]), "train"), self.subset(np.sort(shuffled[:held]), "valid")
+        held = self.drawn(min(documents, len(self) // 10), seed)
+        return self.subset(np.delete(np.arange(len(self)), held), "train"), self.subset(held, "valid")
+
+    def drawn(self, documents: int, seed: int) -> np.ndarray:
+        """Which documents at random are at most so many, in order."""
+        return np.sort(np.random.default_rng(seed).permutation(len(self))[:documents])
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ class Config:
     )
     label_tokens: int = setting(64, "tokens of a document's joined label names that are read", "512")
     feature_guide: float = setting(0.02, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
+    guide_by: Literal["distance", "contrast"] = setting(
+        "distance",
+        "L_feature: both vectors should be one, or each should be nearer to the other than to those of other documents",
+        "distance",
+    )
     guide_centred: bool = setting(
         True, "L_feature compares what is left of texts and label names without the mean of each in a batch", "false"
     )

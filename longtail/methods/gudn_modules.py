@@ -33,7 +33,7 @@ def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
         one_hot = OneHot(data.train.n_labels, encoder.dim) if config.guided and config.labels == "one-hot" else None
     start_reading(heads, data, config.reading, config.recall, run)
     network = Network(encoder, heads, config.reading.dropout, config.head_lr)
-    guided = Guided(network, one_hot, config.feature_guide, config.link_guide, config.guide_centred)
+    guided = Guided(network, one_hot, config)
     pieces = replace(data.start.pieces, max_tokens=config.label_tokens)
     documents = NamedBatches(batches(data, data.train, data.tokens), names, pieces)
     valid = batches(data, data.valid, data.valid_tokens)
@@ -44,28 +44,30 @@ def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
 class Guided(nn.Module):
     """LightXML's network with a guide; the guide has parameters of its own only where it reads one-hot labels."""
 
-    def __init__(
-        self, network: Network, one_hot: OneHot | None, feature_guide: float, link_guide: float, centred: bool = False
-    ):
+    def __init__(self, network: Network, one_hot: OneHot | None, config: Config):
         super().__init__()
-        self.network, self.one_hot, self.centred = network, one_hot, centred
-        self.feature_guide, self.link_guide = feature_guide, link_guide
+        self.network, self.one_hot, self.config = network, one_hot, config
 
     def loss(self, batch: NamedBatch) -> Tensor:
         """(6): L = L_class + L_guide; a document without labels has nothing to be guided by."""
         texts = self.network.encoder(batch.ids, batch.lengths)  # E_t
         loss = self._classify(texts, batch.positives)  # (5)
         told = (batch.positives != PAD).any(dim=1)
-        if not told.any() or not (self.feature_guide or self.link_guide):
+        if not told.any() or not self.config.guided:
             return loss
         return loss + self._guide(texts[told], self._read(batch)[told], batch.named[told])
 
     def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
         """(4): L_guide = L_feature + L_link, each with its weight."""
-        loss = self.feature_guide * feature_loss(texts, labels, self.centred)
-        if self.link_guide:
-            loss = loss + self.link_guide * self._classify(labels, positives)  # (3)
+        loss = self.config.feature_guide * self._compare(texts, labels, positives)  # (2)
+        if self.config.link_guide:
+            loss = loss + self.config.link_guide * self._classify(labels, positives)  # (3)
         return loss
+
+    def _compare(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
+        if self.config.guide_by == "contrast":
+            return contrast_loss(texts, labels, positives, self.config.guide_centred)
+        return feature_loss(texts, labels, self.config.guide_centred)
 
     def _classify(self, vectors: Tensor, positives: Tensor) -> Tensor:
         return self.network.heads.loss(self.network.dropout(vectors), positives)
@@ -104,9 +106,38 @@ def feature_loss(texts: Tensor, labels: Tensor, centred: bool = False) -> Tensor
     and says nothing of any document.
     """
     apart = texts - labels
-    if centred and len(apart) > 1:
-        apart = apart - apart.mean(dim=0)
+    if centred:
+        apart = without_mean(apart)
     return apart.square().sum() / (2 * len(apart))
+
+
+TEMPERATURE = 0.05  # of cosines, as sentence encoders are trained
+
+
+def contrast_loss(texts: Tensor, labels: Tensor, positives: Tensor, centred: bool = False) -> Tensor:
+    """In place of (2): −log of the share of E_l among the batch's label names, by their cosine to E_t, and the reverse.
+
+    Two vectors that shall be one come closest by saying nothing, two that shall find each other do not.  Documents
+    that share a label are neither right nor wrong for each other.
+    """
+    if centred:
+        texts, labels = without_mean(texts), without_mean(labels)
+    cosines = F.normalize(texts) @ F.normalize(labels).T / TEMPERATURE
+    own = torch.eye(len(texts), dtype=torch.bool, device=texts.device)
+    cosines = cosines.masked_fill(share_labels(positives) & ~own, -torch.inf)
+    right = torch.arange(len(texts), device=texts.device)
+    return (F.cross_entropy(cosines, right) + F.cross_entropy(cosines.T, right)) / 2
+
+
+def share_labels(positives: Tensor) -> Tensor:
+    """Which documents have a label in common, (documents, documents)."""
+    same = positives[:, None, :, None] == positives[None, :, None, :]
+    return (same & (positives != PAD)[:, None, :, None]).flatten(2).any(dim=2)
+
+
+def without_mean(rows: Tensor) -> Tensor:
+    """What tells rows apart; one is no crowd."""
+    return rows - rows.mean(dim=0) if len(rows) > 1 else rows
 
 
 class OneHot(nn.Module):

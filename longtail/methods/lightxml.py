@@ -177,8 +177,7 @@ def prepare(
 def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus]:
     """What to learn from, and at most so many documents to choose weights by."""
     train, valid = corpus.hold_out(documents, seed)
-    rows = np.random.default_rng(seed).permutation(len(valid))[:documents]
-    return train, valid.subset(np.sort(rows), "valid")
+    return train, valid.subset(valid.drawn(documents, seed), "valid")
 
 
 def read_labels(

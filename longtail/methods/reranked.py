@@ -173,7 +173,7 @@ def rerank(kind: type[Made], corpus: Corpus, config: Reranking, options: TfidfOp
 def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus, Tuning | None]:
     """What to learn from, at most so many documents for w and the tree, and which of an official split these are."""
     train, valid = corpus.hold_out(documents, seed)
-    rows = np.sort(np.random.default_rng(seed).permutation(len(valid))[:documents])
+    rows = valid.drawn(documents, seed)
     # Those carved from train need no list: whoever learned from train is refused all of it (validation.py).
     tuning = None if corpus.official_valid is None else Tuning(valid.fingerprint, rows)
     return train, valid.subset(rows, "valid"), tuning

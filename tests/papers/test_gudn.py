@@ -21,7 +21,17 @@ from longtail.features.tokens import Subwords, Tokens
 from longtail.index.clusters import Clusters
 from longtail.methods import gudn_modules
 from longtail.methods.gudn import Config, as_words, warn_of_symbols
-from longtail.methods.gudn_modules import Guided, NamedBatch, NamedBatches, OneHot, feature_loss, read_by_length
+from longtail.methods.gudn_modules import (
+    TEMPERATURE,
+    Guided,
+    NamedBatch,
+    NamedBatches,
+    OneHot,
+    contrast_loss,
+    feature_loss,
+    read_by_length,
+    share_labels,
+)
 from longtail.methods.lightxml_modules import Network
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.clustered_heads import Discriminator, Heads
@@ -44,11 +54,12 @@ class Table(nn.Module):
         return self.vectors[ids[:, 0]]
 
 
-def guided(feature_guide: float, link_guide: float, one_hot: OneHot | None = None) -> Guided:
+def guided(feature_guide: float, link_guide: float, one_hot: OneHot | None = None, **settings: str) -> Guided:
     """Two labels whose logits are the two numbers of a vector."""
     heads = Heads(2, each_its_own(2), 1, None)
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
-    return Guided(Network(Table(), heads, dropout=0.0, head_lr=1.0), one_hot, feature_guide, link_guide)
+    config = Config(feature_guide=feature_guide, link_guide=link_guide, guide_centred=False, **settings)
+    return Guided(Network(Table(), heads, dropout=0.0, head_lr=1.0), one_hot, config)
 
 
 def batch_of(positives: list[list[int]]) -> NamedBatch:
@@ -93,6 +104,30 @@ def test_a_centred_feature_guide_leaves_out_what_all_texts_differ_by():
     assert feature_loss(texts, labels, centred=True).item() == pytest.approx(FEATURE / 4)
     assert feature_loss(texts + 7, labels - 2, centred=True).item() == pytest.approx(FEATURE / 4)
     assert feature_loss(texts[:1], labels[:1], centred=True).item() == pytest.approx(FEATURE)  # one is no crowd
+
+
+def test_a_contrasting_guide_asks_each_text_to_find_its_own_label_names():
+    """Cosines (1, 0) and (0.6, 0.8): a text finds its names by e^c among both, names find their text likewise."""
+    texts, labels = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([[5.0, 0.0], [3.0, 4.0]])
+    of_texts = softplus((0.6 - 1.0) / TEMPERATURE) + softplus((0.0 - 0.8) / TEMPERATURE)
+    of_names = softplus((0.0 - 1.0) / TEMPERATURE) + softplus((0.6 - 0.8) / TEMPERATURE)
+    apart = torch.tensor([[0, PAD], [1, 2]])
+    assert contrast_loss(texts, labels, apart).item() == pytest.approx((of_texts + of_names) / 4, abs=1e-6)
+    # Documents of the same label are not told apart, and moving all texts alike changes nothing where it is centred.
+    assert contrast_loss(texts, labels, torch.tensor([[0, 1], [1, PAD]])).item() == 0
+    centred = contrast_loss(texts, labels, apart, centred=True).item()
+    assert contrast_loss(texts + 7, labels - 2, apart, centred=True).item() == pytest.approx(centred, abs=1e-6)
+
+
+def test_documents_that_share_a_label_are_known():
+    share = share_labels(torch.tensor([[0, 3], [3, PAD], [1, PAD], [PAD, PAD]]))
+    assert share.int().tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+
+
+def test_the_contrast_takes_the_place_of_the_distance():
+    """Token 1 twice beside token 2 twice: no text tells its names from the other's, log 2 each way."""
+    loss = guided(3, 0, guide_by="contrast").loss(batch_of([[0], [1]])).item()
+    assert loss == pytest.approx((CLASS + softplus(1) + softplus(-2)) / 2 + 3 * math.log(2), abs=1e-5)
 
 
 def test_the_link_guide_asks_for_no_label_whose_name_was_not_read():
