@@ -45,10 +45,10 @@ class Config:
         "names", "what the guide reads: label names, or a vector for each label that says nothing at first", "Table 4"
     )
     label_tokens: int = setting(64, "tokens of a document's joined label names that are read", "512")
-    feature_guide: float = setting(0.02, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
+    feature_guide: float = setting(1.0, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
     guide_by: Literal["distance", "contrast"] = setting(
-        "distance",
-        "L_feature: both vectors should be one, or each should be nearer to the other than to those of other documents",
+        "contrast",
+        "L_feature: both vectors should be one, or find each other in a batch; distances want a weight of 0.02",
         "distance",
     )
     guide_centred: bool = setting(

@@ -35,7 +35,7 @@ ON_A_TRANSFORMER = ELIAS | {
     "ranker.loss": "path", "ranker.belief_weight": 1.0,
 }  # fmt: skip
 LIGHTXML = TRANSFORMER | {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6}
-GUDN = TRANSFORMER | {"feature_guide": 0.02}
+GUDN = TRANSFORMER
 SETTINGS: dict[str, dict] = {
     "lightxml": LIGHTXML,
     "lightxml++": {f"lightxml.{name}": value for name, value in LIGHTXML.items()},

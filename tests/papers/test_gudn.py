@@ -54,11 +54,11 @@ class Table(nn.Module):
         return self.vectors[ids[:, 0]]
 
 
-def guided(feature_guide: float, link_guide: float, one_hot: OneHot | None = None, **settings: str) -> Guided:
+def guided(feature: float, link: float, one_hot: OneHot | None = None, guide_by: str = "distance") -> Guided:
     """Two labels whose logits are the two numbers of a vector."""
     heads = Heads(2, each_its_own(2), 1, None)
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
-    config = Config(feature_guide=feature_guide, link_guide=link_guide, guide_centred=False, **settings)
+    config = Config(feature_guide=feature, link_guide=link, guide_by=guide_by, guide_centred=False)
     return Guided(Network(Table(), heads, dropout=0.0, head_lr=1.0), one_hot, config)
 
 
@@ -281,7 +281,7 @@ def test_a_negative_weight_is_refused():
 
 QUICK = {
     "reading.max_tokens": 16, "reading.dropout": 0.2, "head_lr": 1e-2, "optim.lr": 2e-3, "optim.batch_size": 16,
-    "valid_documents": 0, "optim.epochs": 1, "feature_guide": 0.02,
+    "valid_documents": 0, "optim.epochs": 1,
 }  # fmt: skip
 
 
@@ -291,8 +291,7 @@ def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder
         fit(name, planted.train, encoder=str(tiny_encoder), **(QUICK | extra)).model
         for name, extra in (("gudn", {}), ("gudn", {"labels": "one-hot"}))
     ]
-    plain = {name: value for name, value in QUICK.items() if name != "feature_guide"}
-    models.append(fit("lightxml", planted.train, encoder=str(tiny_encoder), **plain).model)
+    models.append(fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK).model)
     shapes = [
         {
             **{name: array.shape for name, array in model.encoder.weights.items()},
@@ -306,9 +305,8 @@ def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder
 def test_without_guides_it_is_lightxml(planted: Splits, tiny_encoder: Path):
     """Table 3's BERT: the same network from the same seed, so the same ranking to the last bit."""
     off = {"feature_guide": 0.0, "link_guide": 0.0}
-    plain = {name: value for name, value in QUICK.items() if name != "feature_guide"}
     one = fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | off))
-    other = fit("lightxml", planted.train, encoder=str(tiny_encoder), **plain)
+    other = fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK)
     assert np.array_equal(*(model.rank(planted.test.documents, 10).scores for model in (one, other)))
 
 
