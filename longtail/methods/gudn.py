@@ -3,12 +3,12 @@
 Wang et al., 2022, arXiv:2201.11582.  Where we differ on purpose, docs/methods/gudn.md says why.
 
     text ────────transformer──► E_t ──────► ranking classifier ──► labels         L_class
-                     ║           │ ½‖E_t − E_l‖²                                  L_feature   while learning only
+                     ║           │ each finds the other                           L_feature   while learning only
     label names ─────╨──────► E_l ──────► the same classifier ───► labels         L_link      while learning only
 
     paper       here             meaning
     E_t, E_l    TransformerEncoder   what the last layers say of the text, and of the joined label names
-    L_feature   feature_guide        weight of (2): both vectors should be one
+    L_feature   feature_guide        weight of (2): both vectors should be one, or find each other (guide_by)
     L_link      link_guide           weight of (3): label names should lead to their labels
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
 
