@@ -17,6 +17,7 @@ from pathlib import Path
 
 import longtail
 from benchmarks.elias import found_again
+from benchmarks.families import without_families
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.config import parse_assignment
@@ -91,13 +92,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus")
     parser.add_argument("--documents", type=int, help="a random part of train; all if not given")
+    parser.add_argument(
+        "--families", action="store_true",
+        help="debian-related: hold families of packages out of train and judge by them, not by test (families.py)",
+    )  # fmt: skip
     parser.add_argument("--only", action="append", choices=ROWS, help="a row to run; all if not given")
     parser.add_argument("--set", action="append", default=[], dest="settings", help="for all rows: optim.epochs=3")
     parser.add_argument("--for-gudn", action="append", default=[], help="for GUDN's rows alone: label_tokens=32")
     given = parser.parse_args()
     splits = longtail.load(corpus_path(given.corpus))
-    train = part_of(splits.train, given.documents)
+    whole, judged = without_families(splits.train) if given.families else (splits.train, splits.split("test"))
+    train = part_of(whole, given.documents)
     said = " ".join([f"{len(train):,} documents", *given.settings, *(f"gudn {each}" for each in given.for_gudn)])
+    said += " (families held out)" * given.families
     name = f"{given.corpus}, {said}"
     for row in given.only or ROWS:
         if row in earlier("deep").get(name, {}):
@@ -109,7 +116,7 @@ def main() -> None:
         except ConfigError as error:  # static negatives where every label is scored
             print(f"{name} {row}: left out, {error}", flush=True)
             continue
-        metrics = longtail.evaluate(model, splits.split("test")).metrics
+        metrics = longtail.evaluate(model, judged).metrics
         results = earlier("deep")  # read again: another process may have added to it
         results.setdefault(name, {})[row] = {
             "metrics": {each: round(metrics[each], 2) for each in SHOWN},
