@@ -55,6 +55,9 @@ class Config:
         True, "L_feature compares what is left of texts and label names without the mean of each in a batch", "false"
     )
     link_guide: float = setting(1.0, "weight of L_link; 0 switches it off", "1; Table 3: GUD-L")
+    guide_until: float | None = setting(
+        None, "share of the training over which both guides fade away, and are no longer read; none: they stay", "none"
+    )
     recall: Recall = setting(Recall(), "which labels are looked at")
     head_lr: float = setting(5e-3, "peak learning rate of classifier and label vectors", "authors' code: 5e-5")
     optim: Optim = setting(
@@ -68,6 +71,8 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.feature_guide, self.link_guide) < 0:
             raise ConfigError("feature_guide and link_guide are weights: 0 or more")
+        if self.guide_until is not None and not 0 < self.guide_until <= 1:
+            raise ConfigError("guide_until is a share of the training, as 0.5 for its first half; none: guides stay")
 
     @property
     def guided(self) -> bool:

@@ -47,15 +47,21 @@ class Guided(nn.Module):
     def __init__(self, network: Network, one_hot: OneHot | None, config: Config):
         super().__init__()
         self.network, self.one_hot, self.config = network, one_hot, config
+        self.strength = float(config.guided)  # of the guides, at the batch that comes next
+
+    def start_batch(self, done: float) -> None:
+        """Guides fade evenly, if they are to: what label names can teach is learned first."""
+        if self.config.guided and self.config.guide_until is not None:
+            self.strength = max(0.0, 1 - done / self.config.guide_until)
 
     def loss(self, batch: NamedBatch) -> Tensor:
         """(6): L = L_class + L_guide; a document without labels has nothing to be guided by."""
         texts = self.network.encoder(batch.ids, batch.lengths)  # E_t
         loss = self._classify(texts, batch.positives)  # (5)
         told = (batch.positives != PAD).any(dim=1)
-        if not told.any() or not self.config.guided:
+        if not told.any() or self.strength == 0:
             return loss
-        return loss + self._guide(texts[told], self._read(batch)[told], batch.named[told])
+        return loss + self.strength * self._guide(texts[told], self._read(batch)[told], batch.named[told])
 
     def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
         """(4): L_guide = L_feature + L_link, each with its weight."""

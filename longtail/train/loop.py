@@ -12,6 +12,7 @@ A model is an nn.Module with
     groups(optim) -> list[Group]        optional: parameters with rates or optimisers of their own (optim.py)
     start_epoch(epoch) -> None          optional: called before an epoch's first batch, never in the middle of one;
                                         what it makes lives in buffers, which checkpoints carry
+    start_batch(done) -> None           optional: called before every batch with the share of the training behind it
 
 Everything random in a step, from the order of the documents to dropout, is a function of (seed, epoch, batch).  So
 a killed training that goes on from a checkpoint ends with the same bits as one that was never killed, on the same
@@ -138,6 +139,8 @@ class Training:
     def learn(self, batch: Any, documents: int) -> float:  # noqa: ANN401 - whatever the model reads
         """A batch's loss and gradient, and a step of the groups whose turn it is."""
         reseed(self.device, self.seed, *divmod(self.step, self.per_epoch))
+        if hasattr(self.model, "start_batch"):
+            self.model.start_batch(self.step / self.total)  # type: ignore[operator]
         with self._precision():
             loss = self.model.loss(batch)  # type: ignore[operator]
         value = float(loss.detach())

@@ -157,6 +157,35 @@ def test_the_loss_is_the_sum_of_all_three_each_with_its_weight():
     assert guided(0.5, 3).loss(batch_of([[0]])).item() == pytest.approx(CLASS + 0.5 * FEATURE + 3 * LINK, abs=1e-5)
 
 
+def test_guides_that_fade_lose_their_strength_evenly_and_then_are_not_read(monkeypatch: pytest.MonkeyPatch):
+    """Gone after half of the training: all of both at its beginning, a fifth after four tenths of it."""
+    network = guided(1, 1)
+    network.config = replace(network.config, guide_until=0.5)
+    for done, left in ((0.0, 1.0), (0.25, 0.5), (0.4, 0.2), (0.1, 0.8)):
+        network.start_batch(done)
+        assert network.loss(batch_of([[0]])).item() == pytest.approx(CLASS + left * (FEATURE + LINK), abs=1e-5)
+    monkeypatch.setattr(network, "_read", lambda batch: pytest.fail("label names were read for nothing"))
+    for done in (0.5, 0.9):
+        network.start_batch(done)
+        assert network.loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
+
+
+def test_guides_stay_unless_they_are_to_fade():
+    network = guided(1, 1)
+    network.start_batch(0.9)
+    assert network.loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE + LINK, abs=1e-5)
+    off = guided(0, 0)
+    off.config = replace(off.config, guide_until=0.5)
+    off.start_batch(0.1)
+    assert off.loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5])
+def test_guides_fade_over_a_share_of_the_training(share: float):
+    with pytest.raises(ConfigError, match="guide_until is a share of the training"):
+        Config(guide_until=share)
+
+
 def test_both_sides_of_the_feature_guide_learn():
     """No stop-gradient: text and label names move towards each other."""
     network = guided(1, 0)
@@ -324,6 +353,7 @@ def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
     precision: str, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     settings = QUICK | {"encoder": str(tiny_encoder), "optim.checkpoint_every": 0, "optim.precision": precision}
+    settings |= {"guide_until": 0.9}
     whole = fit("gudn", planted.train, run=tmp_path / "whole", **settings)
     learn, steps = gudn_modules.Guided.loss, []
 

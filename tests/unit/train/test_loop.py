@@ -342,6 +342,13 @@ def test_an_epoch_starts_once_and_its_buffers_survive(tmp_path):
     assert resumed.told("epoch") == [3], "the third epoch had begun, and its buffer came with the checkpoint"
 
 
+def test_a_batch_is_told_what_share_of_the_training_is_behind_it_also_after_a_kill(tmp_path):
+    with pytest.raises(Killed):
+        trained(tmp_path, dying(Tiny(), 12), QUICK)
+    resumed = trained(tmp_path, Tiny(), QUICK)
+    assert resumed.told("done") == [at / BATCHES for at in range(12, BATCHES)]
+
+
 def test_sigkill_at_random_moments_changes_nothing(tmp_path):
     command = [sys.executable, "-m", "tests.unit.train.killed", str(tmp_path), "5"]
     kills = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True).stdout

@@ -65,6 +65,9 @@ class Tiny(nn.Module):
         self.epoch.fill_(epoch)
         self.diary.append(("epoch", epoch))
 
+    def start_batch(self, done: float) -> None:
+        self.diary.append(("done", done))
+
     def loss(self, batch: PointBatch) -> Tensor:
         self.diary.append(("batch", batch.rows.tolist()))
         return F.binary_cross_entropy_with_logits(self.linear(self.dropout(batch.points)), batch.targets)
