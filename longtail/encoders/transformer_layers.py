@@ -24,6 +24,7 @@ class TransformerEncoder(nn.Module):
         self.start = start
         self.model: PreTrainedModel = built(start)
         self.layers, self.pool = min(reading.layers, self.model.config.num_hidden_layers), reading.pool
+        self.word_lr = reading.word_lr
         self.dim = self.layers * self.model.config.hidden_size
         center = torch.zeros(self.dim) if start.center is None else torch.from_numpy(np.array(start.center))
         self.register_buffer("center", center, persistent=False)

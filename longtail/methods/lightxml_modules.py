@@ -100,7 +100,7 @@ def groups_of(encoder: TransformerEncoder, heads: nn.Module, head_lr: float, opt
     dense = [each for each in heads.parameters() if all(each is not table for table in tables)]
     parts = {
         "encoder": (encoder.dense, lambda moving: adamw(moving, optim.lr, optim.weight_decay)),
-        "words": (encoder.tables, lambda moving: RowAdam(moving, optim.lr)),
+        "words": (encoder.tables, lambda moving: RowAdam(moving, encoder.word_lr or optim.lr)),
         "heads": (dense, lambda moving: adamw(moving, head_lr, optim.weight_decay)),
         "labels": (tables, lambda moving: RowAdam(moving, head_lr)),
     }

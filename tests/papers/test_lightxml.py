@@ -268,6 +268,24 @@ def test_a_single_layer_makes_vectors_of_one_layer(planted: Splits, tiny_encoder
     assert wide.heads.generator.rows.shape[1] == 2 * narrow.heads.generator.rows.shape[1]
 
 
+def test_word_vectors_may_learn_at_a_rate_of_their_own(planted: Splits, tiny_encoder: Path):
+    """After one step of Adam every word of the batch has moved by its rate, a hundred times that of the rest."""
+    once = QUICK | {"optim.batch_size": 600, "optim.schedule": "constant", "optim.warmup": 0.0, "optim.lr": 1e-5}
+    before = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(once | {"optim.lr": 1e-12})).model
+    for rate, moved in ((None, 1e-5), (1e-3, 1e-3)):
+        model = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(once | {"reading.word_lr": rate})).model
+        apart = {name: np.abs(model.encoder.weights[name] - array) for name, array in before.encoder.weights.items()}
+        words = apart.pop("embeddings.word_embeddings.weight")
+        assert words.max() == pytest.approx(moved, rel=0.05)
+        assert max(each.max() for each in apart.values()) == pytest.approx(1e-5, rel=0.05)
+
+
+@pytest.mark.parametrize("settings", [{"word_lr": 0.0}, {"word_lr": 1e-3, "words": "frozen"}])
+def test_a_rate_of_word_vectors_that_do_not_move_is_refused(settings: dict):
+    with pytest.raises(ConfigError, match="reading.word_lr"):
+        Reading(**settings)
+
+
 @pytest.mark.parametrize(
     ("learning", "changed"),
     [
