@@ -39,11 +39,7 @@ class Reading:
     words: Literal["rows", "all", "frozen"] = setting(
         "rows", "word vectors that move: those of a batch's words, all of them with weight decay, or none", "all"
     )
-    word_lr: float | None = setting(
-        None,
-        "peak learning rate of word vectors, where those of a batch's words move; none: as the rest",
-        "as the rest",
-    )
+    word_lr: float | None = setting(None, "peak learning rate of word vectors that move as rows; none: as the rest")
     recompute: bool = setting(False, "compute layers again for the gradient instead of keeping them: half the memory")
 
     def __post_init__(self) -> None:

@@ -60,6 +60,7 @@ class Config:
     )
     recall: Recall = setting(Recall(), "which labels are looked at")
     head_lr: float = setting(5e-3, "peak learning rate of classifier and label vectors", "authors' code: 5e-5")
+    head_eps: float = setting(1e-8, "Adam's ε for heads that score all labels: smaller gradients hardly move them")
     optim: Optim = setting(
         Optim(lr=1e-4, epochs=5, batch_size=32, schedule="linear", warmup=0.05, weight_decay=0.01),
         "how the transformer learns; rates of heads follow its schedule",

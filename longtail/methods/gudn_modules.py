@@ -32,7 +32,7 @@ def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
         heads = heads_on(encoder, data, config.recall)
         one_hot = OneHot(data.train.n_labels, encoder.dim) if config.guided and config.labels == "one-hot" else None
     start_reading(heads, data, config.reading, config.recall, run)
-    network = Network(encoder, heads, config.reading.dropout, config.head_lr)
+    network = Network(encoder, heads, config.reading.dropout, config.head_lr, config.head_eps)
     guided = Guided(network, one_hot, config)
     pieces = replace(data.start.pieces, max_tokens=config.label_tokens)
     documents = NamedBatches(batches(data, data.train, data.tokens), names, pieces)
@@ -91,7 +91,7 @@ class Guided(nn.Module):
     def groups(self, optim: Optim) -> list[Group]:
         """LightXML's, the vectors of one-hot labels among the tables."""
         heads = nn.ModuleList([self.network.heads] if self.one_hot is None else [self.network.heads, self.one_hot])
-        return groups_of(self.network.encoder, heads, self.network.head_lr, optim)
+        return groups_of(self.network.encoder, heads, self.network.head_lr, optim, self.network.head_eps)
 
 
 def read_by_length(encoder: nn.Module, ids: Tensor, lengths: Tensor) -> Tensor:

@@ -77,6 +77,7 @@ class Config:
         "Table 5: D, S, BS",
     )
     head_lr: float = setting(5e-3, "peak learning rate of generator, bottleneck and label vectors", "1e-4")
+    head_eps: float = setting(1e-8, "Adam's ε for heads that score all labels: smaller gradients hardly move them")
     optim: Optim = setting(
         Optim(lr=1e-4, epochs=5, batch_size=32, schedule="linear", warmup=0.05, weight_decay=0.01),
         "how the transformer learns; rates of heads follow its schedule",

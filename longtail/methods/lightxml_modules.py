@@ -38,7 +38,7 @@ def learn(data: Data, config: Config, run: Run) -> LightXML:
         encoder = TransformerEncoder(data.start, config.reading)
         heads = heads_on(encoder, data, config.recall)
     start_reading(heads, data, config.reading, config.recall, run)
-    network = Network(encoder, heads, config.reading.dropout, config.head_lr)
+    network = Network(encoder, heads, config.reading.dropout, config.head_lr, config.head_eps)
     documents, valid = batches(data, data.train, data.tokens), batches(data, data.valid, data.valid_tokens)
     run.train("lightxml", network, documents, config.optim, seed=config.seed, valid=valid)
     return LightXML(network.encoder.settled(), network.heads.settled())
@@ -70,9 +70,12 @@ class Network(nn.Module):
 
     judged: Clustered | None = None  # the heads while they are judged: from a GPU they are copied once
 
-    def __init__(self, encoder: TransformerEncoder, heads: Heads, dropout: float, head_lr: float):
+    def __init__(
+        self, encoder: TransformerEncoder, heads: Heads, dropout: float, head_lr: float, head_eps: float = 1e-8
+    ):
         super().__init__()
-        self.encoder, self.heads, self.dropout, self.head_lr = encoder, heads, Dropout(dropout), head_lr
+        self.encoder, self.heads, self.dropout = encoder, heads, Dropout(dropout)
+        self.head_lr, self.head_eps = head_lr, head_eps
 
     def loss(self, batch: TokenBatch) -> Tensor:
         """(6): the same dropped vector goes to generator and discriminator."""
@@ -91,17 +94,19 @@ class Network(nn.Module):
 
     def groups(self, optim: Optim) -> list[Group]:
         """Transformer and heads at their own rates; tables move where a batch touched them."""
-        return groups_of(self.encoder, self.heads, self.head_lr, optim)
+        return groups_of(self.encoder, self.heads, self.head_lr, optim, self.head_eps)
 
 
-def groups_of(encoder: TransformerEncoder, heads: nn.Module, head_lr: float, optim: Optim) -> list[Group]:
+def groups_of(
+    encoder: TransformerEncoder, heads: nn.Module, head_lr: float, optim: Optim, head_eps: float = 1e-8
+) -> list[Group]:
     """One group for each kind of parameter and rate; a head's tables are what it has rows of few of which it uses."""
     tables = [table for part in heads.modules() for table in getattr(part, "tables", [])]
     dense = [each for each in heads.parameters() if all(each is not table for table in tables)]
     parts = {
         "encoder": (encoder.dense, lambda moving: adamw(moving, optim.lr, optim.weight_decay)),
         "words": (encoder.tables, lambda moving: RowAdam(moving, encoder.word_lr or optim.lr)),
-        "heads": (dense, lambda moving: adamw(moving, head_lr, optim.weight_decay)),
+        "heads": (dense, lambda moving: adamw(moving, head_lr, optim.weight_decay, head_eps)),
         "labels": (tables, lambda moving: RowAdam(moving, head_lr)),
     }
     return [Group(name, how(moving), optim.accumulate) for name, (moving, how) in parts.items() if moving]
@@ -120,7 +125,7 @@ def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
     start_reading(heads, data, config.reading, config.recall, run)
     discriminator, heads.discriminator = heads.discriminator, None  # until recall has learned
     assert discriminator is not None  # fit refuses static negatives where no clusters are
-    recall = Network(encoder, heads, config.reading.dropout, config.head_lr)
+    recall = Network(encoder, heads, config.reading.dropout, config.head_lr, config.head_eps)
     run.train("recall", recall, documents, config.optim, seed=config.seed)
     opened = run.stage("opened", open_clusters, recall, documents, config.optim.batch_size, run.device)
     with seeded(config.seed):

@@ -62,14 +62,16 @@ def norm(gradients: Iterable[Tensor]) -> float:
     return math.sqrt(sum(float(value.square().sum()) for value in values))
 
 
-def adamw(parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> torch.optim.AdamW:
+def adamw(
+    parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0, eps: float = 1e-8
+) -> torch.optim.AdamW:
     """AdamW that decays matrices and leaves biases, gains and gates, which have one dimension or none, alone."""
     moving = [parameter for parameter in parameters if parameter.requires_grad]
     parts = [
         {"params": [parameter for parameter in moving if parameter.ndim > 1], "weight_decay": weight_decay},
         {"params": [parameter for parameter in moving if parameter.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([part for part in parts if part["params"]], lr=lr, fused=True)
+    return torch.optim.AdamW([part for part in parts if part["params"]], lr=lr, eps=eps, fused=True)
 
 
 def groups_of(model: nn.Module, optim: Optim) -> list[Group]:

@@ -20,9 +20,11 @@ from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.methods import lightxml_modules
 from longtail.methods.lightxml import Recall, cluster_labels, held_out
+from longtail.methods.lightxml_modules import Network
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
 from longtail.rankers.clustered_heads import Discriminator, Heads
 from longtail.ranking import Ranking
+from longtail.train.settings import Optim
 from tests.planted import WORDS, word
 from tests.tiny_encoders import write_encoder
 
@@ -280,9 +282,24 @@ def test_word_vectors_may_learn_at_a_rate_of_their_own(planted: Splits, tiny_enc
         assert max(each.max() for each in apart.values()) == pytest.approx(1e-5, rel=0.05)
 
 
+def test_heads_with_a_large_epsilon_hardly_move_by_small_gradients(tiny_encoder: Path):
+    """Adam's first step is lr · g / (|g| + ε): all of lr for any gradient, half of it for one of the size of ε."""
+    encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
+    network = Network(encoder, Heads(encoder.dim, each_its_own(3), 1, None), 0.0, head_lr=0.5, head_eps=1e-4)
+    groups = {group.name: group for group in network.groups(Optim(lr=0.5))}
+    row, layer = network.heads.generator.weight, encoder.dense[-1]
+    for parameter in (row, layer):
+        parameter.data.zero_()
+        parameter.grad = torch.full_like(parameter, 1e-4)
+    for name in ("heads", "encoder"):
+        groups[name].optimiser.step()
+    assert row.abs().max().item() == pytest.approx(0.25, rel=1e-3)
+    assert layer.abs().max().item() == pytest.approx(0.5, rel=1e-3)
+
+
 @pytest.mark.parametrize("settings", [{"word_lr": 0.0}, {"word_lr": 1e-3, "words": "frozen"}])
 def test_a_rate_of_word_vectors_that_do_not_move_is_refused(settings: dict):
-    with pytest.raises(ConfigError, match="reading.word_lr"):
+    with pytest.raises(ConfigError, match=r"reading\.word_lr"):
         Reading(**settings)
 
 
