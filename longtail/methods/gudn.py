@@ -58,7 +58,7 @@ class Config:
     guide_until: float | None = setting(
         None, "share of the training over which both guides fade away, and are no longer read; none: they stay", "none"
     )
-    recall: Recall = setting(Recall(), "which labels are looked at")
+    recall: Recall = setting(Recall(start="texts"), "which labels are looked at")
     head_lr: float = setting(5e-3, "peak learning rate of classifier and label vectors", "authors' code: 5e-5")
     head_eps: float = setting(1e-8, "Adam's ε for heads that score all labels: smaller gradients hardly move them")
     optim: Optim = setting(
