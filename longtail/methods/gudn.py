@@ -26,7 +26,7 @@ from longtail.config import setting
 from longtail.corpus import Corpus, LabelSet, Texts
 from longtail.encoders.transformer import Reading
 from longtail.errors import ConfigError
-from longtail.methods.lightxml import LightXML, Recall, needs, prepare
+from longtail.methods.lightxml import LightXML, Recall, needs, prepare, refuse_rates
 from longtail.train.run import Need, Run
 from longtail.train.settings import Optim
 
@@ -72,6 +72,7 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.feature_guide, self.link_guide) < 0:
             raise ConfigError("feature_guide and link_guide are weights: 0 or more")
+        refuse_rates(self.head_lr, self.head_eps)
         if self.guide_until is not None and not 0 < self.guide_until <= 1:
             raise ConfigError("guide_until is a share of the training, as 0.5 for its first half; none: guides stay")
 

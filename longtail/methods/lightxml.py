@@ -86,6 +86,17 @@ class Config:
     valid_documents: int = setting(1000, "documents of the validation split, or of train, that choose the weights kept")
     seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
 
+    def __post_init__(self) -> None:
+        refuse_rates(self.head_lr, self.head_eps)
+
+
+def refuse_rates(head_lr: float, head_eps: float) -> None:
+    """Rates of heads that cannot be."""
+    if head_lr <= 0 or head_eps < 0:
+        raise ConfigError(
+            f"head_lr = {head_lr:g}, head_eps = {head_eps:g}: the first is more than 0, the second 0 or more"
+        )
+
 
 # -- the model ---------------------------------------------------------------------------------------------------------
 
