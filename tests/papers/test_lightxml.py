@@ -188,7 +188,7 @@ def test_impossible_settings_are_refused(name: str, planted: Splits):
 @pytest.mark.parametrize("method", ["lightxml", "gudn"])
 @pytest.mark.parametrize("rates", [{"head_lr": 0.0}, {"head_eps": -1e-8}])
 def test_impossible_rates_of_heads_are_refused(method: str, rates: dict, planted: Splits):
-    with pytest.raises(ConfigError, match="head_lr = .* more than 0"):
+    with pytest.raises(ConfigError, match=r"head_lr = .* more than 0"):
         fit(method, planted.train, **rates)
 
 
