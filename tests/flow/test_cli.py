@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -236,8 +237,6 @@ def test_bad_input_is_told_to_the_person_and_exits_with_2(words, said: str, mode
 
 
 def test_a_damaged_model_is_refused_with_the_file_that_changed(model: Path, tmp_path: Path):
-    import shutil
-
     shutil.copytree(model, tmp_path / "model")
     weights = tmp_path / "model/weights.safetensors"
     data = bytearray(weights.read_bytes())
@@ -265,6 +264,9 @@ def test_killed_at_random_points_and_rerun_the_answer_is_the_same(method: str, c
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             killed += 1
+        elif not killed:  # other work slowed the run that was timed: begin anew, and do not wait as long
+            shutil.rmtree(tmp_path / "parts")
+            seconds /= 2
         process.wait()
     worked(longtail("train", *parts))
     query = "\n".join(word(at) for at in range(30)) + "\n"
