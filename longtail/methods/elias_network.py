@@ -83,7 +83,10 @@ class Network(nn.Module, Generic[Head]):
 
 def encoder_groups(encoder: Encoder, stage: Stage, optim: Optim) -> list[Group]:
     """A bag has few weights beside its token vectors, and none that knew anything before."""
-    own, words = (stage.cluster_lr, stage.label_lr) if isinstance(encoder, BagText) else (optim.lr, optim.lr)
+    if isinstance(encoder, BagText):
+        own, words = stage.cluster_lr, stage.label_lr
+    else:
+        own, words = optim.lr, encoder.encoder.word_lr or optim.lr
     groups = [Group("encoder", adamw(encoder.dense, own, optim.weight_decay), optim.accumulate)]
     return [*groups, Group("words", RowAdam(encoder.tables, words), optim.accumulate)] if encoder.tables else groups
 

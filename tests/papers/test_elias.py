@@ -19,7 +19,9 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.data.batches import BagBatches
 from longtail.encoders.block import bag
-from longtail.encoders.text_layers import BagText
+from longtail.encoders.pretrained import pretrained
+from longtail.encoders.text_layers import BagText, TransformerText
+from longtail.encoders.transformer import Reading
 from longtail.errors import ConfigError
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
@@ -547,3 +549,11 @@ def test_predicting_with_a_bag_needs_no_torch(tmp_path: Path):
 def test_impossible_settings_are_refused(name: str, planted: Splits):
     with pytest.raises(ConfigError, match=name.removeprefix("stage_2.")):
         fit("elias", planted.train, **{name: 0})
+
+
+def test_word_vectors_of_a_transformer_learn_at_their_own_rate(tiny_encoder: Path):
+    """The setting is the transformer's, whichever method it reads for."""
+    for asked, expected in ((None, 2e-3), (0.5, 0.5)):
+        encoder = TransformerText(pretrained(str(tiny_encoder), 16), Reading(word_lr=asked))
+        rates = {group.name: group.peaks for group in elias_network.encoder_groups(encoder, Stage(), Optim(lr=2e-3))}
+        assert set(rates["words"]) == {expected} and set(rates["encoder"]) == {2e-3}
