@@ -39,17 +39,12 @@ class Reading:
     words: Literal["rows", "all", "frozen"] = setting(
         "rows", "word vectors that move: those of a batch's words, all of them with weight decay, or none", "all"
     )
-    own_words: int | None = setting(
-        None, "times a word is met in texts and labels to be a token of its own instead of pieces; none: never"
-    )
     word_lr: float | None = setting(None, "peak learning rate of word vectors that move as rows; none: as the rest")
     recompute: bool = setting(False, "compute layers again for the gradient instead of keeping them: half the memory")
 
     def __post_init__(self) -> None:
         if self.layers < 1 or not 0 <= self.dropout < 1:
             raise ConfigError("reading.layers is at least 1, and reading.dropout a share below 1")
-        if self.own_words is not None and self.own_words < 1:
-            raise ConfigError("reading.own_words is how often a word is met, at least 1; none: words stay in pieces")
         if self.word_lr is not None and (self.word_lr <= 0 or self.words != "rows"):
             raise ConfigError('reading.word_lr is more than 0, and for reading.words = "rows" alone')
 

@@ -97,13 +97,6 @@ def built(start: Transformer) -> PreTrainedModel:
     return model.train()
 
 
-def name_of_words(start: Transformer) -> str:
-    """What the table of word vectors is called among the weights; families differ."""
-    model = built(start)
-    words = model.get_input_embeddings().weight
-    return next(name for name, weights in model.named_parameters() if weights is words)
-
-
 # Dropped attention keeps torch from its fast kernel; at 128 tokens that was a fifth of a training step.
 ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
 

@@ -19,8 +19,10 @@ import torch
 
 from longtail.corpus import Corpus, Documents
 from longtail.data.batches import BagBatches, Batches, TokenBatches
+from longtail.encoders.pretrained import pretrained
 from longtail.encoders.text import BAG
 from longtail.encoders.text_layers import BagText, TransformerText
+from longtail.encoders.transformer import center_of
 from longtail.features.tokens import Tokens
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters
@@ -29,7 +31,6 @@ from longtail.index.partition import cluster_texts
 from longtail.kernels.csr import rows_of, take
 from longtail.methods.elias import UNCHOSEN, Config, Data, Elias, Stage
 from longtail.methods.elias_network import Encoder, Head, Negatives, Network, vectors_of
-from longtail.methods.lightxml import encoder_for
 from longtail.rankers.classifiers import Classifiers, FreeRows, ReadRows
 from longtail.rankers.graphed_heads import GraphHeads, GraphRouter, OneVsAll
 from longtail.train.loop import seeded
@@ -106,7 +107,9 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
 def as_tokens(data: Data, config: Config, run: Run) -> Source:
     """Tokens of a transformer."""
     train, valid = data.train.texts, data.valid.texts
-    start = encoder_for(data.train, config.encoder, config.reading, config.seed, run)
+    start = run.stage("encoder", pretrained, config.encoder, config.reading.max_tokens)
+    if config.reading.centred:
+        start = replace(start, center=run.stage("center", center_of, start, config.reading, train, config.seed))
 
     def batches(tokens: Tokens, corpus: Corpus) -> TokenBatches:
         return TokenBatches(tokens.ids, tokens.offsets, corpus.labels, start.pieces.pad, corpus.filtered)

@@ -26,7 +26,6 @@ import numpy as np
 
 from longtail.config import setting
 from longtail.corpus import Corpus, Documents, LabelSet
-from longtail.encoders.own_words import own_words, with_words
 from longtail.encoders.pretrained import pretrained, size_of
 from longtail.encoders.transformer import Reading, Transformer, center_of
 from longtail.errors import ConfigError, CorpusError
@@ -178,22 +177,13 @@ def prepare(
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
     train, valid = held_out(corpus, valid_documents, seed)
     texts, valid_texts = train.texts, valid.texts
-    start = encoder_for(train, encoder, reading, seed, run)
+    start = run.stage("encoder", pretrained, encoder, reading.max_tokens)
+    if reading.centred:
+        start = replace(start, center=run.stage("center", center_of, start, reading, texts, seed))
     tokens = run.stage("tokens", start.pieces.encode, texts)
     valid_tokens = run.stage("valid-tokens", start.pieces.encode, valid_texts)
     clusters = run.stage("clusters", cluster_labels, train, recall, seed)
     return Data(start, clusters, train, valid, tokens, valid_tokens)
-
-
-def encoder_for(train: Corpus, encoder: str, reading: Reading, seed: int, run: Run) -> Transformer:
-    """The transformer before it learns: with tokens for the corpus's own words, and centred, if it is to be."""
-    start = run.stage("encoder", pretrained, encoder, reading.max_tokens)
-    if reading.own_words is not None:
-        texts = train.texts, train.label_set.words()
-        start = with_words(start, run.stage("own-words", own_words, start.pieces.subwords, *texts, reading.own_words))
-    if reading.centred:
-        start = replace(start, center=run.stage("center", center_of, start, reading, train.texts, seed))
-    return start
 
 
 def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus]:

@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-import longtail
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Splits, Texts
 from longtail.encoders.pretrained import pretrained
@@ -276,21 +275,6 @@ def test_a_single_layer_makes_vectors_of_one_layer(planted: Splits, tiny_encoder
     wide = fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK).model
     narrow = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(QUICK | {"reading.layers": 1})).model
     assert wide.heads.generator.rows.shape[1] == 2 * narrow.heads.generator.rows.shape[1]
-
-
-def test_words_the_transformer_does_not_know_become_tokens(planted: Splits, tmp_path: Path):
-    """A transformer that knows no word of the corpus learns nothing from it; with the corpus's own words, it does."""
-    encoder = write_encoder(tmp_path / "encoder", ["nothing"], dropout=0.0)
-    settings = QUICK | {"recall.one_vs_all_up_to": 1000, "optim.epochs": 4, "reading.word_lr": 0.02}
-    precision = {}
-    for times in (None, 2):
-        model = fit("lightxml", planted.train, encoder=str(encoder), **(settings | {"reading.own_words": times}))
-        precision[times] = longtail.evaluate(model, planted.test).metrics["P@1"]
-    assert precision[2] > precision[None] + 30
-    model.save(tmp_path / "model")
-    texts = planted.test.documents
-    again = longtail.open(tmp_path / "model").rank(texts, k=3)
-    assert np.array_equal(again.labels, model.rank(texts, k=3).labels)
 
 
 def test_word_vectors_may_learn_at_a_rate_of_their_own(planted: Splits, tiny_encoder: Path):
