@@ -130,7 +130,7 @@ def verify(directory: Path) -> None:
         found = threads.map(sha256, [directory / name for name in digests])
         for (name, digest), now in zip(digests.items(), found):
             if now != digest:
-                raise ModelError(f"{directory / name}: its bytes changed since it was written; copy it again or make it anew")
+                raise ModelError(f"{directory / name}: its bytes changed since it was written; copy it again")
 
 
 def _verify_names(directory: Path, digests: dict[str, str]) -> None:
