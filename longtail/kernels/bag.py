@@ -6,8 +6,8 @@ A batch touches few tokens, so nothing here costs what the vocabulary does.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
 
@@ -38,7 +38,7 @@ def _numbers_a_bag(tokens: np.ndarray, sums: np.ndarray) -> int:
     return len(tokens) * sums.shape[1] // max(len(sums), 1)
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def _bag_sums(starts, tokens, weights, vectors, start, stop, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for bag in range(start, stop):
         total = sums[bag]
@@ -49,7 +49,7 @@ def _bag_sums(starts, tokens, weights, vectors, start, stop, sums):  # type: ign
                 total[d] += weight * vector[d]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _turned_round(starts, tokens, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The tokens there are, in order, and for each of them a bag of the bags it is in, with its weights there."""
     count, n_inside, order = len(tokens), 0, _order(tokens)
@@ -67,7 +67,7 @@ def _turned_round(starts, tokens, weights):  # type: ignore[no-untyped-def]  # n
 DIGIT = 11  # bits that a pass sorts by: its 2,048 counters stay in the fastest cache
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _order(numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """What sorts the numbers, equal ones as they stand: a radix sort, which costs what the batch does.
 

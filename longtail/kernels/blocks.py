@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product
 from longtail.kernels.threads import in_threads
 
@@ -16,7 +16,7 @@ def through_block(sums: np.ndarray, residual: np.ndarray, offset: np.ndarray, id
     return vectors
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _through_block(sums, residual, offset, identity, start, stop, vectors):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for text in range(start, stop):
         positive = np.maximum(sums[text], np.float32(0))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
 
@@ -23,7 +23,7 @@ def dropped(values: np.ndarray, share: float, seed: int) -> np.ndarray:
     return result
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _dropped(values, below, scale, seed, start, stop, result):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # Counted in 32 bits: with 64 the compiler leaves vector registers alone, and it takes four times as long.
     for at in range(np.uint32(start), np.uint32(stop)):

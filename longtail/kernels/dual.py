@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 
 LANES = 8  # a block's width is a multiple of so many float32: no loop over its labels has a remainder
@@ -84,12 +84,12 @@ def solve(features: Rows, n_features: int, signs: np.ndarray, problem: Problem) 
 # -- the documents of a block ----------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _padded(width):
     return (width + LANES - 1) // LANES * LANES
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _take_part(label_starts, label_documents, list_starts, list_documents, labels, lists):
     """The documents of a block, sorted, and their sign for every label: +1 right, -1 wrong, 0 not asked."""
     parts = [label_documents[label_starts[label] : label_starts[label + 1]] for label in labels]
@@ -104,7 +104,7 @@ def _take_part(label_starts, label_documents, list_starts, list_documents, label
     return documents, signs
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _joined(parts):
     length = 0
     for part in parts:
@@ -117,7 +117,7 @@ def _joined(parts):
     return joined
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mark(column, sign, documents, some):
     """Both lists are sorted, so one walk finds every one of `some` among `documents`."""
     at = 0
@@ -127,7 +127,7 @@ def _mark(column, sign, documents, some):
         column[at] = sign
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _own_features(starts, columns, values, documents, n_features, bias):
     """The rows of `documents` over only the features they use, in order and closed by the constant feature.
 
@@ -155,7 +155,7 @@ def _own_features(starts, columns, values, documents, n_features, bias):
 # -- the descent -----------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _descend(starts, columns, values, signs, n_columns, problem):
     """Weights (columns, labels) after the last pass.  Settled labels leave `signs`."""
     n_documents, width = signs.shape
@@ -181,7 +181,7 @@ def _descend(starts, columns, values, signs, n_columns, problem):
     return weights
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _curvatures(starts, values, softness):
     """Second derivative of the dual in each a_i: |x_i|^2 + 1 / (2 cost)."""
     curvatures = np.full(len(starts) - 1, softness, np.float32)
@@ -191,7 +191,7 @@ def _curvatures(starts, values, softness):
     return curvatures
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _multiply(row, values, weights, margins):
     """margins = x·w for every label.  Four features at a time, for each sum waits for the one before it."""
     margins[:] = 0
@@ -207,7 +207,7 @@ def _multiply(row, values, weights, margins):
             margins[label] += x0 * w0[label]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest):
     """Newton step in a_i, cut off at 0, of every label; `steps` is the change of a_i y_i.  True if any moved."""
     zero, one = np.float32(0), np.float32(1)
@@ -227,7 +227,7 @@ def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest):
     return moved
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _add(row, values, steps, weights):
     """w += step * x for every label."""
     for j in range(len(row)):
@@ -236,7 +236,7 @@ def _add(row, values, steps, weights):
             w[label] += x * steps[label]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _settle(highest, lowest, tolerance, signs):
     """Take labels out that have come close enough to their optimum; True when none is left."""
     settled = 0
@@ -250,7 +250,7 @@ def _settle(highest, lowest, tolerance, signs):
 # -- what is kept ----------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _kept(weights, names, n_labels, threshold):
     """Starts, features and weights of every label's large enough weights; the constant feature's are not among them."""
     starts = np.zeros(n_labels + 1, np.int64)

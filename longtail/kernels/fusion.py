@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -29,7 +29,7 @@ def fused_top(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _fused_top(documents, rows, biases, labels, beliefs, beta, start, stop, best_labels, best_scores):
     found, scores = np.empty(labels.shape[1], np.int32), np.empty(labels.shape[1], np.float32)
     for document in range(start, stop):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
 
@@ -30,14 +30,14 @@ def mixed_gradients(
     return of_one, of_other, of_a, of_b
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mixed(one, other, a, b, start, stop, result):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(start, stop):
         for d in range(len(a)):
             result[row, d] = a[d] * one[row, d] + b[d] * other[row, d]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mixed_gradients(gradient, one, other, a, b, start, stop, of_one, of_other, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(start, stop):
         for d in range(len(a)):

@@ -7,9 +7,9 @@ links[starts[n] + levels[l] : starts[n] + levels[l + 1]], PAD behind the last.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
 from longtail.kernels.threads import in_threads
 
@@ -28,7 +28,7 @@ def walk(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, best, scores):
     seen = np.zeros(len(vectors), np.int32)  # the last document that saw the node, counted from 1
     opened = np.empty(best.shape[1], np.bool_)
@@ -50,7 +50,7 @@ def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, be
             near[at] = sigmoid(near[at])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _open(query, vectors, around, seen, seen_by, found, near, opened, size):
     """Look at the nodes around one; the list's new size."""
     for node in around:
@@ -62,7 +62,7 @@ def _open(query, vectors, around, seen, seen_by, found, near, opened, size):
     return size
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _descend(document, vectors, links, starts, levels, node, top):
     """The node of the lowest level from which no link of a higher level leads nearer."""
     nearest = product(document, vectors[node])
@@ -80,7 +80,7 @@ def _descend(document, vectors, links, starts, levels, node, top):
     return node
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _insert(found, near, opened, size, node, nearness):
     """Put a node where it belongs, nearest first, equal ones by number; a full list loses its last.  The new size."""
     if size == len(found):
@@ -95,6 +95,6 @@ def _insert(found, near, opened, size, node, nearness):
     return size + 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _before(node, nearness, other, other_nearness):
     return nearness > other_nearness or (nearness == other_nearness and node < other)

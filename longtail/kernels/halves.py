@@ -7,8 +7,8 @@ steps would cost more than their arithmetic, and threads would wait for the inte
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 
 LEFT, RIGHT, NEITHER = 0, 1, 2  # the group a point is in
@@ -28,7 +28,7 @@ def halved(points: Rows | np.ndarray, members: np.ndarray, side: np.ndarray, sum
     return _halved_dense(points, members, side, sums)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _halved(starts, columns, values, members, side, sums):
     before, previous, similarity = np.full(len(side), NEITHER, np.int8), -np.inf, -1.0
     while similarity - previous > TOLERANCE:
@@ -39,7 +39,7 @@ def _halved(starts, columns, values, members, side, sums):
     return side
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _halved_dense(points, members, side, sums):
     before, previous, similarity = np.full(len(side), NEITHER, np.int8), -np.inf, -1.0
     while similarity - previous > TOLERANCE:
@@ -50,7 +50,7 @@ def _halved_dense(points, members, side, sums):
     return side
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _nearer(near, side):
     """Which half each point goes to, given its products with both sums, and the mean cosine to its half then."""
     left, right = 0.0, 0.0  # |s|² is the sum of its points' products with s
@@ -66,7 +66,7 @@ def _nearer(near, side):
     return half, similarity / len(side)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def upper_half(scores):
     """RIGHT at the floor(n / 2) largest scores, LEFT elsewhere; among equal ones the later stand higher."""
     wanted = len(scores) // 2
@@ -83,7 +83,7 @@ def upper_half(scores):
     return half
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _move(starts, columns, values, members, before, after, sums):
     for at, point in enumerate(members):
         if before[at] == after[at]:
@@ -94,7 +94,7 @@ def _move(starts, columns, values, members, before, after, sums):
             sums[columns[j], after[at]] += values[j]
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def _products(starts, columns, values, members, sums):
     result = np.empty((len(members), 2))
     for at, point in enumerate(members):
@@ -106,7 +106,7 @@ def _products(starts, columns, values, members, sums):
     return result
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forget(starts, columns, members, sums):
     """Zero again, at a cost that grows with the members and not with the dimensions."""
     for point in members:
@@ -115,7 +115,7 @@ def _forget(starts, columns, members, sums):
             sums[columns[j], RIGHT] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _move_dense(points, members, before, after, sums):
     for at, point in enumerate(members):
         if before[at] == after[at]:
@@ -125,7 +125,7 @@ def _move_dense(points, members, before, after, sums):
         sums[:, after[at]] += points[point]
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def _products_dense(points, members, sums):
     result = np.empty((len(members), 2))
     for at, point in enumerate(members):

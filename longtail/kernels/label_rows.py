@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
 from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
 
@@ -42,7 +42,7 @@ def shortlist_gradients(
     return bag_sums(pairs, rows), of_rows
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def product(one, other):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """⟨one, other⟩, for other kernels to call."""
     total = np.float32(0)
@@ -51,7 +51,7 @@ def product(one, other):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _shortlist_logits(documents, rows, shortlist, start, stop, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for document in range(start, stop):
         for at in range(shortlist.shape[1]):
@@ -104,20 +104,20 @@ def rank_members(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _top_columns(scores, best_columns, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names, best = np.arange(scores.shape[1]).astype(np.int32), np.empty(best_columns.shape[1], np.float32)
     for row in range(start, stop):
         keep_best(names, scores[row], best_columns[row], best)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sigmoid(logit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """1 / (1 + exp(−logit))."""
     return np.float32(1) / (np.float32(1) + np.exp(-logit))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def tile_logits(documents, rows, biases, first, tile, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """⟨document, row⟩ + bias of a few documents and all rows, for other kernels to call: (TILE, rows)."""
     for row in range(len(rows)):
@@ -125,7 +125,7 @@ def tile_logits(documents, rows, biases, first, tile, logits):  # type: ignore[n
             logits[at, row] = product(documents[first + at], rows[row]) + biases[row]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _likeliest(documents, rows, biases, start, stop, best_rows, best_beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names = np.arange(len(rows)).astype(np.int32)
     logits = np.empty((TILE, len(rows)), np.float32)
@@ -138,7 +138,7 @@ def _likeliest(documents, rows, biases, start, stop, best_rows, best_beliefs):  
                 best_beliefs[first + at, j] = sigmoid(best_beliefs[first + at, j])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rank_members(  # type: ignore[no-untyped-def]  # noqa: ANN202
     documents,
     rows,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -28,7 +28,7 @@ def nearest(
     return labels, scores
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _nearest(starts, columns, values, label_starts, labels, weights, products, start, stop, best_labels, best_scores):
     """`products` (labels,) is zero between documents."""
     found, positive = np.empty(len(products), np.int32), np.empty(len(products), np.float32)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import TILE, tile_logits
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -27,7 +27,7 @@ def opened(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _opened(documents, rows, biases, alpha, start, stop, best_rows, beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names = np.arange(len(rows)).astype(np.int32)
     logits = np.empty((TILE, len(rows)), np.float32)
@@ -73,7 +73,7 @@ def best_labels(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
     clusters, beliefs, labels, scores, wanted, add, place, start, stop, best_labels, best_scores  # noqa: ANN001
 ):  # fmt: skip
@@ -95,7 +95,7 @@ def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
             place[found[at]] = PAD
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _walk(clusters, beliefs, labels, scores, add, place, found, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Every label that the clusters lead to, once, with what its paths score; how many there are."""
     count = 0
@@ -141,7 +141,7 @@ def log_beliefs(
     return values
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, stop, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     most = clusters.shape[1] * labels.shape[1]
     columns, edges, paths = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float32)
@@ -159,7 +159,7 @@ def _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, s
                 best[column] += np.log(totals[column]) if totals[column] > 0 else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _paths_to(wanted, clusters, beliefs, labels, scores, place, columns, edges, paths):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Every path of a document to a label that is wanted: which one, by what edge of what cluster, and its score.
 
@@ -180,7 +180,7 @@ def _paths_to(wanted, clusters, beliefs, labels, scores, place, columns, edges, 
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _set_places(place, labels, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Where each label stands in its row, or nowhere any more."""
     for at, label in enumerate(labels):
@@ -208,7 +208,7 @@ def log_belief_gradients(
     return of_beliefs, sum(in_threads(part, len(wanted)))  # type: ignore[return-value]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log_belief_gradients(  # type: ignore[no-untyped-def]  # noqa: ANN202
     gradient, values, wanted, clusters, beliefs, labels, scores, add, place, start, stop, of_beliefs, of_scores  # noqa: ANN001
 ):  # fmt: skip

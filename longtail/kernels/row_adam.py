@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)  # Kingma & Ba, ICLR 2015
@@ -27,7 +27,7 @@ def move_rows(
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _move_rows(table, first, second, rows, gradients, start, stop, rate, correct):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     one = np.float32(1)
     for at in range(start, stop):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows, frozen
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -34,7 +34,7 @@ def score_candidates(
 
 
 # Only the order of additions is left to the compiler: NaN and infinity keep their meaning.
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _score_candidates(
     starts, columns, values, label_starts, label_columns, label_values, biases, candidates, start, stop, room, scores
 ):  # fmt: skip
@@ -85,7 +85,7 @@ def open_nodes(
     return best_names, best_beliefs
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _open_nodes(
     starts, columns, values, weight_starts, children, weights, biases, child_starts, names,
     nodes, beliefs, power, start, stop, best_names, best_beliefs,
@@ -104,7 +104,7 @@ def _open_nodes(
         keep_best(found[:n_found], margins[:n_found], best_names[document], best_beliefs[document])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _begin(opened, child_starts, biases, margins):
     """The biases of all children, one open node after the other; how many there are."""
     n_found = 0
@@ -116,7 +116,7 @@ def _begin(opened, child_starts, biases, margins):
     return n_found
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add_feature(value, children, weights, opened, child_starts, margins):
     """Add one feature's weights to the margins of the open nodes' children."""
     at, offset = 0, 0
@@ -133,7 +133,7 @@ def _add_feature(value, children, weights, opened, child_starts, margins):
         offset += last - first
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _believe(opened, beliefs, child_starts, names, power, margins, found):
     """Turn margins into beliefs, and name the children."""
     at = 0
@@ -146,7 +146,7 @@ def _believe(opened, beliefs, child_starts, names, power, margins, found):
             at += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _credibility(margin, power):
     if power == 0:
         return 1 / (1 + np.exp(-margin))

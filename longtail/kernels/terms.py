@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels.compiled import compiled
 
 FREE = -1  # in a table of pairs, a slot without one
 DOCUMENTS, TIMES, LAST = 0, 1, 2  # columns of a count: documents with the term, its occurrences, last row + 1 seen
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_tokens(ids, offsets, first_row, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the tokens of rows `first_row`, … to `counts` (tokens, 3)."""
     for row in range(len(offsets) - 1):
@@ -18,7 +19,7 @@ def count_tokens(ids, offsets, first_row, counts):  # type: ignore[no-untyped-de
                 _count(counts, ids[at], first_row + row)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(counts, term, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     counts[term, TIMES] += 1
     if counts[term, LAST] != row + 1:
@@ -26,7 +27,7 @@ def _count(counts, term, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
         counts[term, DOCUMENTS] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_pairs(ids, offsets, first_row, pairs, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the pairs of known neighbours to `counts` (slots, 3), each at its slot of `pairs`; how many were new."""
     new = 0
@@ -42,7 +43,7 @@ def count_pairs(ids, offsets, first_row, pairs, counts):  # type: ignore[no-unty
     return new
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Where the pair is in a table with free slots, or the free one where it belongs."""
     mask = np.uint64(len(pairs) - 1)
@@ -53,7 +54,7 @@ def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return slot
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The slot of each wanted pair, which is put there if it was not."""
     slots = np.empty(len(wanted), np.int64)
@@ -63,7 +64,7 @@ def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return slots
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The columns of each row's terms, repeated as the terms are: (columns, offsets)."""
     found, ends = np.empty(len(ids) * (2 if len(pairs) > 0 else 1), np.int32), np.zeros(len(offsets), np.int64)
@@ -84,7 +85,7 @@ def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no
     return found[:count], ends
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Rows of unit length: each column once, in order, weighed by count and `idf`: (columns, weights, offsets)."""
     columns, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
@@ -103,7 +104,7 @@ def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # no
     return columns[: ends[-1]].copy(), weights[: ends[-1]].copy(), ends
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _counted(terms):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Distinct terms in order, each as term << 32 | count."""
     # Most rows repeat their terms, so they are counted first and only the distinct ones sorted.

@@ -32,6 +32,7 @@ import psutil
 from longtail import store
 from longtail.corpus import Corpus
 from longtail.errors import MissingExtraError, RunError
+from longtail.kernels.notice import telling
 
 if TYPE_CHECKING:
     from torch import nn
@@ -148,7 +149,8 @@ def open_run(
     with (directory / "lock").open("a+") as lock, (directory / "log.jsonl").open("a", encoding="utf-8") as log:
         _lock(lock, directory)
         _claim(directory, {"method": method, "config": config, "corpus": corpus.fingerprint})
-        with _board(directory / "tensorboard", wanted=tensorboard) as board:
+        told = telling(None if say is silent else say)
+        with told, _board(directory / "tensorboard", wanted=tensorboard) as board:
             run = Run(directory, log, say, device, board)
             run.log("start", method=method, corpus=corpus.name, process=os.getpid())
             try:
