@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from longtail.kernels.borders import check_rows, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
@@ -17,6 +18,7 @@ ANY_ORDER = {"reassoc", "contract", "nsz", "arcp"}
 
 def bag_sums(bags: Rows, vectors: np.ndarray, threads: int | None = None) -> np.ndarray:
     """Each bag's token vectors, weighed and added up: (bags, dim) float32."""
+    check_rows(bags, len(vectors), "tokens of bags")
     sums = np.empty((len(bags[0]) - 1, vectors.shape[1]), np.float32)
     work = _numbers_a_bag(bags[1], sums)
     in_threads(lambda start, stop: _bag_sums(*bags, vectors, start, stop, sums), len(sums), threads, work)
@@ -25,12 +27,17 @@ def bag_sums(bags: Rows, vectors: np.ndarray, threads: int | None = None) -> np.
 
 def bag_gradients(bags: Rows, gradients: np.ndarray, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The tokens in the bags, in order, and the gradient of each, given those of the bags' sums (bags, dim)."""
+    check_rows(bags, ANY_TOKEN, "tokens of bags")
+    check_shape(gradients, (len(bags[0]) - 1, gradients.shape[1]), "gradients of bags")
     inside, *by_token = _turned_round(*bags)
     result = np.empty((len(inside), gradients.shape[1]), np.float32)
     work = _numbers_a_bag(bags[1], result)
     # A bag's gradient is to its tokens what a token's vector was to the bag: the same sum, turned round.
     in_threads(lambda start, stop: _bag_sums(*by_token, gradients, start, stop, result), len(result), threads, work)
     return inside, result
+
+
+ANY_TOKEN = 1 << 31  # how many there are is for the table to know that learns
 
 
 def _numbers_a_bag(tokens: np.ndarray, sums: np.ndarray) -> int:

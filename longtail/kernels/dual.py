@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from longtail.kernels.borders import check, check_places, check_rows
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 
@@ -62,7 +63,12 @@ def train_block(
     Row l of `positives` holds the documents of label l.  Label labels[i] is trained on the documents in row lists[i]
     of `shortlists` and on its positives; the rows of both are sorted.
     """
+    n_documents = len(features[0]) - 1
+    check(len(lists) == len(labels), f"{len(labels)} labels have {len(lists)} lists of documents")
+    check_places(labels, len(positives[0]) - 1, "labels to train")
+    check_places(lists, len(shortlists[0]) - 1, "lists of documents")
     documents, signs = _take_part(*positives[:2], *shortlists[:2], labels, lists)
+    check_places(documents, n_documents, "documents to train on")
     names, *rows = _own_features(*features, documents, n_features, problem.bias)
     weights = _descend(*rows, signs, len(names) + 1, problem)
     starts, kept_features, kept = _kept(weights, names, len(labels), threshold)
@@ -72,6 +78,8 @@ def train_block(
 def solve(features: Rows, n_features: int, signs: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """All weights (features, labels) and biases (labels,), for documents that are +1, -1 or 0 (left out) of a label."""
     n_documents, n_labels = signs.shape
+    check(n_documents == len(features[0]) - 1, f"{n_documents} rows of signs, {len(features[0]) - 1} of features")
+    check_rows(features, n_features, "features of documents")
     padded = np.zeros((n_documents, _padded(n_labels)), np.int8)
     padded[:, :n_labels] = signs
     names, *rows = _own_features(*features, np.arange(n_documents, dtype=np.int32), n_features, problem.bias)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_names, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
 from longtail.kernels.threads import in_threads
@@ -19,6 +20,10 @@ def fused_top(
 
     Labels and scores, (documents, k) each.
     """
+    check_shape(rows, (len(biases), documents.shape[1]), "label rows")
+    check_shape(labels, (len(documents), labels.shape[1]), "shortlists")
+    check_shape(beliefs, labels.shape, "beliefs in shortlists")
+    check_names(labels, len(rows), "shortlisted labels")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
     share = np.float32(beta)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
 from longtail.kernels.threads import in_threads
@@ -18,8 +19,17 @@ def walk(
     documents: np.ndarray, vectors: np.ndarray, links: np.ndarray, starts: np.ndarray, levels: np.ndarray,
     entry: int, top: int, k: int, threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each."""
+    """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each.
+
+    Places that the walk does not fill are PAD with 0; a graph without nodes fills none.
+    """
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
+    if k == 0 or len(vectors) == 0:
+        return best
+    check_shape(documents, (len(documents), vectors.shape[1]), "document vectors")
+    check(0 <= entry < len(vectors), f"the graph is entered at node {entry}, and it has {len(vectors)}")
+    check(len(starts) == len(vectors) + 1 and starts[-1] <= len(links), "the graph lacks links of some nodes")
+    check(0 <= top <= len(levels) - 2, f"the graph is entered at level {top}, and it has {len(levels) - 1}")
 
     def part(start: int, stop: int) -> None:
         _walk(documents, vectors, links, starts, levels, entry, top, start, stop, *best)

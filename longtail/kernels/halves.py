@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from longtail.kernels.borders import check, check_places
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 
@@ -23,8 +24,14 @@ def halved(points: Rows | np.ndarray, members: np.ndarray, side: np.ndarray, sum
 
     `side` tells the two members that start the halves, `sums` (dimensions, 2) is zero and left so.
     """
+    if len(members) < 2:
+        return np.full(len(members), LEFT, np.int8)
+    check(len(side) == len(members), f"{len(members)} members have {len(side)} sides")
     if isinstance(points, tuple):
+        check_places(members, len(points[0]) - 1, "points to halve")
         return _halved(*points, members, side, sums)
+    check_places(members, len(points), "points to halve")
+    check(len(sums) == points.shape[1], f"points of {points.shape[1]} dimensions are added up in {len(sums)}")
     return _halved_dense(points, members, side, sums)
 
 
@@ -69,9 +76,10 @@ def _nearer(near, side):
 @compiled
 def upper_half(scores):
     """RIGHT at the floor(n / 2) largest scores, LEFT elsewhere; among equal ones the later stand higher."""
-    wanted = len(scores) // 2
+    wanted, half = len(scores) // 2, np.full(len(scores), LEFT, np.int8)
+    if wanted == 0:
+        return half
     bar = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
-    half = np.full(len(scores), LEFT, np.int8)
     for at in range(len(scores)):
         if scores[at] > bar:
             half[at] = RIGHT

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import frozen
 from longtail.kernels.threads import in_threads
@@ -24,6 +25,8 @@ def find_places(
     them moves up.  A row is malformed when it names a label twice, or one that does not exist, or one behind
     PAD; then the places mean nothing.
     """
+    check(len(labels) == truth.shape[0], f"{len(labels)} rankings are compared with {truth.shape[0]} rows of truth")
+    check(filtered.shape == truth.shape, f"pairs to filter are {filtered.shape}, true ones {truth.shape}")
     places = np.empty(len(truth.indices), np.int32)
     rows = frozen(labels, labels.dtype.type)
     true, unscored = _starts_and_columns(truth), _starts_and_columns(filtered)

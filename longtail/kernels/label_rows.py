@@ -11,6 +11,7 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
+from longtail.kernels.borders import check, check_names, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -23,6 +24,7 @@ TILE = 16  # documents that meet a row while it is in the cache
 
 def shortlist_logits(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray) -> np.ndarray:
     """⟨document, row⟩ for each document's own rows, (documents, width) float32; 0 at PAD."""
+    _check_shortlist(documents, rows, shortlist)
     logits = np.zeros(shortlist.shape, np.float32)
     in_threads(lambda start, stop: _shortlist_logits(documents, rows, shortlist, start, stop, logits), len(shortlist))
     return logits
@@ -32,6 +34,8 @@ def shortlist_gradients(
     documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray, gradients: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradients of documents and of rows, given those of the logits; 0 for rows in no shortlist."""
+    _check_shortlist(documents, rows, shortlist)
+    check_shape(gradients, shortlist.shape, "gradients of logits")
     given = shortlist != PAD
     starts = np.append(0, np.cumsum(given.sum(axis=1)))
     pairs = starts, shortlist[given], gradients[given]
@@ -40,6 +44,11 @@ def shortlist_gradients(
     touched, learned = bag_gradients(pairs, documents)
     of_rows[touched] = learned
     return bag_sums(pairs, rows), of_rows
+
+
+def _check_shortlist(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray) -> None:
+    check_shape(documents, (len(shortlist), rows.shape[1]), "document vectors")
+    check_names(shortlist, len(rows), "shortlisted rows")
 
 
 @compiled(fastmath=ANY_ORDER)
@@ -63,7 +72,8 @@ def _shortlist_logits(documents, rows, shortlist, start, stop, logits):  # type:
 
 
 def likeliest(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k rows with the largest σ(⟨document, row⟩ + bias) and these beliefs, (documents, k) each."""
+    """The k rows with the largest σ(⟨document, row⟩ + bias) and these beliefs, (documents, k) each; PAD, 0."""
+    check_shape(rows, (len(biases), documents.shape[1]), "rows to compare")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
     in_threads(lambda start, stop: _likeliest(documents, rows, biases, start, stop, *best), len(documents))
     return best
@@ -95,6 +105,11 @@ def rank_members(
 
     Row i belongs to labels[i]; cluster c holds the rows from starts[c] to starts[c + 1], one run of memory.
     """
+    check_shape(rows, (len(biases), documents.shape[1]), "label rows")
+    check(len(labels) == len(rows) == starts[-1], f"{len(rows)} rows, {len(labels)} labels, {starts[-1]} in clusters")
+    check_shape(clusters, (len(documents), clusters.shape[1]), "opened clusters")
+    check_shape(beliefs, clusters.shape, "beliefs in clusters")
+    check_names(clusters, len(starts) - 1, "opened clusters")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
 
     def part(start: int, stop: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_rows
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
@@ -18,6 +19,7 @@ def nearest(
 
     Row f of `by_feature` holds the labels that feature f has a weight for, and the weights; all vectors have length 1.
     """
+    check_rows(documents, len(by_feature[0]) - 1, "features of documents")
     n_documents = len(documents[0]) - 1
     labels, scores = np.full((n_documents, k), PAD, np.int32), np.zeros((n_documents, k), np.float32)
 

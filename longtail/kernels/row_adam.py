@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from longtail.kernels.borders import check, check_places, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
@@ -18,6 +19,11 @@ def move_rows(
 
     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²,  w ← w − lr · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε)
     """
+    check(step >= 1, f"step {step} of Adam: the first is 1")
+    check_places(rows, len(table), "rows to move")
+    check_shape(gradients, (len(rows), table.shape[1]), "gradients of rows")
+    for moment in moments:
+        check_shape(moment, table.shape, "moments of Adam")
     # The corrections are numbers of the step: taken out of the loop over entries.
     rate = np.float32(lr / (1 - float(BETA_1) ** step))
     correct = np.float32(1 / (1 - float(BETA_2) ** step))

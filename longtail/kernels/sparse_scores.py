@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check, check_names, check_rows, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows, frozen
 from longtail.kernels.threads import in_threads
@@ -22,6 +23,10 @@ def score_candidates(
     threads: int | None = None,
 ) -> np.ndarray:
     """x·w + b of each document's candidates, (documents, width), 0 at PAD; row l of `weights` is label l."""
+    check_rows(features, n_features, "features of documents")
+    check_shape(candidates, (len(features[0]) - 1, candidates.shape[1]), "candidates")
+    check(len(biases) == len(weights[0]) - 1, f"{len(biases)} biases, {len(weights[0]) - 1} rows of weights")
+    check_names(candidates, len(biases), "candidates")
     scores = np.zeros(candidates.shape, np.float32)
     biases, candidates = frozen(biases, np.float32), frozen(candidates, np.int32)
 
@@ -75,6 +80,11 @@ def open_nodes(
     much as its parent; a `power` of 0 means sigmoid(x·w + b) times.
     """
     nodes, beliefs = frozen(beam[0], np.int32), frozen(beam[1], np.float32)
+    check_rows(features, len(weights[0]) - 1, "features of documents")
+    check_shape(nodes, (len(features[0]) - 1, nodes.shape[1]), "nodes in the beam")
+    check_shape(beliefs, nodes.shape, "beliefs in the beam")
+    check_names(nodes, len(child_starts) - 1, "nodes in the beam")
+    check(len(names) == len(biases) == child_starts[-1], f"{len(biases)} biases, {child_starts[-1]} children")
     best_names, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
     tree = frozen(biases, np.float32), frozen(child_starts, np.int64), frozen(names, np.int32)
 
@@ -90,7 +100,10 @@ def _open_nodes(
     starts, columns, values, weight_starts, children, weights, biases, child_starts, names,
     nodes, beliefs, power, start, stop, best_names, best_beliefs,
 ):  # fmt: skip
-    widest = np.diff(child_starts).max() * nodes.shape[1]
+    widest = 0
+    for node in range(len(child_starts) - 1):
+        widest = max(widest, child_starts[node + 1] - child_starts[node])
+    widest *= nodes.shape[1]
     margins, found = np.empty(widest, np.float32), np.empty(widest, np.int32)
     for document in range(start, stop):
         # Brothers stand in order in the weights: one walk meets all open nodes if these are in order too.

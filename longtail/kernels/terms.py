@@ -11,8 +11,20 @@ DOCUMENTS, TIMES, LAST = 0, 1, 2  # columns of a count: documents with the term,
 
 
 @compiled
+def _check(terms, offsets, count):
+    """Raise unless rows stay inside `terms` and no term is `count` or more; negative ones are unknown."""
+    for offset in offsets:
+        if offset < 0 or offset > len(terms):
+            raise ValueError("a row lies outside its terms")
+    for term in terms:
+        if term >= count:
+            raise ValueError("a term has a number that does not exist")
+
+
+@compiled
 def count_tokens(ids, offsets, first_row, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the tokens of rows `first_row`, … to `counts` (tokens, 3)."""
+    _check(ids, offsets, len(counts))
     for row in range(len(offsets) - 1):
         for at in range(offsets[row], offsets[row + 1]):
             if ids[at] >= 0:
@@ -31,6 +43,9 @@ def _count(counts, term, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
 def count_pairs(ids, offsets, first_row, pairs, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the pairs of known neighbours to `counts` (slots, 3), each at its slot of `pairs`; how many were new."""
     new = 0
+    _check(ids, offsets, np.iinfo(np.int64).max)
+    if len(ids) > len(pairs) or len(pairs) != len(counts):
+        raise ValueError("the table has no room for so many pairs")
     for row in range(len(offsets) - 1):
         for at in range(offsets[row] + 1, offsets[row + 1]):
             if ids[at - 1] >= 0 and ids[at] >= 0:
@@ -57,6 +72,8 @@ def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
 @compiled
 def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The slot of each wanted pair, which is put there if it was not."""
+    if len(wanted) > 0 and len(wanted) >= len(pairs):
+        raise ValueError("the table has no room for so many pairs")
     slots = np.empty(len(wanted), np.int64)
     for at in range(len(wanted)):
         slots[at] = find_slot(pairs, wanted[at])
@@ -67,6 +84,9 @@ def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
 @compiled
 def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The columns of each row's terms, repeated as the terms are: (columns, offsets)."""
+    _check(ids, offsets, len(columns))
+    if len(pair_columns) != len(pairs):
+        raise ValueError("every slot of the table of pairs has a column")
     found, ends = np.empty(len(ids) * (2 if len(pairs) > 0 else 1), np.int32), np.zeros(len(offsets), np.int64)
     count = 0
     for row in range(len(offsets) - 1):
@@ -88,6 +108,7 @@ def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no
 @compiled
 def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Rows of unit length: each column once, in order, weighed by count and `idf`: (columns, weights, offsets)."""
+    _check(terms, offsets, len(idf))
     columns, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
     ends = np.zeros(len(offsets), np.int64)
     for row in range(len(offsets) - 1):
@@ -99,8 +120,9 @@ def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # no
             columns[begin + at], weights[begin + at] = column, weight
             squares += weight * weight
         ends[row + 1] = begin + len(counted)
+        length = np.sqrt(squares) if squares > 0 else 1.0  # a weight of 0 a term makes a row of length 0
         for at in range(begin, ends[row + 1]):
-            weights[at] /= np.sqrt(squares)
+            weights[at] /= length
     return columns[: ends[-1]].copy(), weights[: ends[-1]].copy(), ends
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_rows
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
@@ -12,6 +13,7 @@ from longtail.kernels.threads import in_threads
 
 def top_of_rows(scores: Rows, k: int, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The k best labels and scores (none NaN) of each sparse row, PAD and 0 where it has fewer: (rows, k) each."""
+    check_rows(scores, ANY_LABEL, "scores")
     n_rows = len(scores[0]) - 1
     best_labels, best_scores = np.full((n_rows, k), PAD, np.int32), np.zeros((n_rows, k), np.float32)
 
@@ -20,6 +22,9 @@ def top_of_rows(scores: Rows, k: int, threads: int | None = None) -> tuple[np.nd
 
     in_threads(part, n_rows, threads)
     return best_labels, best_scores
+
+
+ANY_LABEL = 1 << 31  # labels are only passed on
 
 
 @compiled
@@ -36,6 +41,8 @@ def keep_best(labels: np.ndarray, scores: np.ndarray, best_labels: np.ndarray, b
     They are a heap with the worst of the best on top, until it is emptied from the back.
     """
     kept = min(len(best_labels), len(labels))
+    if kept == 0:
+        return
     for at in range(kept):  # assigning slices compiles three times as long
         best_labels[at], best_scores[at] = labels[at], scores[at]
     for at in range(kept // 2 - 1, -1, -1):

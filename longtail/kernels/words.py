@@ -34,7 +34,11 @@ def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  #
     The lower case of a special letter takes more than a table to find.
     """
     n_bytes = 0
+    if len(lowers) < CODE_POINTS or len(starts) != len(stops):
+        raise ValueError("every code point has a place, and every text a start and a stop")
     for row in range(len(starts)):
+        if starts[row] < 0 or stops[row] < starts[row] or stops[row] > len(data):
+            raise ValueError("a text lies outside the data")
         n_bytes += stops[row] - starts[row]
     most = (n_bytes + len(starts)) // 3  # words: two letters and a space each, but for the space after a text
     # Lower case may take three bytes where the capital took two.
@@ -145,6 +149,10 @@ _MIX, _HALF, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFF
 def number_words(blocks, begins, table, learn):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The number of each word.  With `learn`, new words get the next ones: the table must have room for them."""
     slots, known_begins, known_blocks, size = table
+    if len(begins) == 0 or begins[-1] > len(blocks):
+        raise ValueError("a word lies outside its blocks")
+    if learn and 2 * (size[0] + len(begins) - 1) > len(slots):
+        raise ValueError("the table has no room for so many words")
     ids = np.empty(len(begins) - 1, np.int32)
     for at in range(len(ids)):
         begin, end = np.uint64(begins[at]), np.uint64(begins[at + 1])
