@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
-from longtail.train.run import open_run, silent, versions
+from longtail.train.health import Ranks, check_answers
+from longtail.train.run import changes, open_run, silent, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
@@ -51,13 +52,6 @@ class Suggestion(NamedTuple):
     id: str
     name: str
     score: float
-
-
-class Ranks(Protocol):
-    """What every method's model can do."""
-
-    def rank(self, documents: Documents, k: int) -> Ranking:
-        """The k best labels of each document."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +208,7 @@ def fit(
         started.announce(corpus, called.need(corpus, config))
         with _needing_torch(name):
             model = called.fit(corpus, config, started)
+            check_answers(model, corpus, started, _changed(config))
         chosen = _chosen_in_training(corpus) if started.validation else {}
         about = About(name, dataclasses.asdict(config), _described(corpus), started.validation, chosen=chosen)
         trained = Predictor(
@@ -223,6 +218,12 @@ def fit(
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
+
+
+def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
+    """The settings that are not the defaults, one phrase each."""
+    defaults, now = (json.loads(json.dumps(dataclasses.asdict(each))) for each in (type(config)(), config))
+    return changes(defaults, now)
 
 
 def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:

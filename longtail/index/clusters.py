@@ -10,6 +10,8 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.errors import RunError
+from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import frozen, rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
@@ -106,6 +108,10 @@ class Points:
 
     def __init__(self, points: sp.csr_array | np.ndarray):
         self.rows = frozen(points, np.float32) if isinstance(points, np.ndarray) else rows_of(points)
+        if not np.isfinite(self.rows if isinstance(self.rows, np.ndarray) else self.rows[2]).all():
+            raise RunError("labels are clustered by vectors that are not finite numbers; use a smaller learning rate")
+        if not isinstance(self.rows, np.ndarray):
+            check_rows(self.rows, points.shape[1], "points to cluster")
         self._dimensions, self._room = points.shape[1], threading.local()
 
     @property

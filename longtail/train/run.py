@@ -117,6 +117,11 @@ class Run:
             for name in numbers.keys() - {"time", "step"}:
                 self._board.add_scalar(f"{values['name']}/{name}", numbers[name], values["step"])
 
+    def warn(self, line: str) -> None:
+        """Say and log that something is likely wrong, and go on."""
+        self.say(f"careful: {line}")
+        self.log("warning", text=line)
+
     def announce(self, corpus: Corpus, need: Need) -> None:
         """Say what is coming, and refuse before hours are spent if the machine cannot hold it."""
         self.say(
