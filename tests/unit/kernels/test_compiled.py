@@ -15,6 +15,7 @@ import longtail
 from longtail.kernels.compiled import compiled
 from longtail.kernels.notice import KEPT, NOT_KEPT, Notice, telling
 from longtail.kernels.notice import notice as real_notice
+from longtail.kernels.threads import in_threads
 
 PACKAGE = Path(longtail.__file__).parent
 
@@ -54,6 +55,22 @@ def test_what_is_compiled_goes_to_the_directory_that_is_named(read_only_copy: Pa
     assert first.stdout == second.stdout == "sea\n", first.stderr
     assert any(tmp_path.rglob("*.nbc"))
     assert KEPT in first.stderr and "compiling" not in second.stderr
+
+
+@compiled
+def sum_of_too_many(numbers, start, stop):
+    total = 0.0
+    for at in range(start, stop):
+        total += numbers[at]
+    return total
+
+
+@pytest.mark.skipif("NUMBA_BOUNDSCHECK" not in os.environ, reason="only `make bounds` checks every index")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_under_make_bounds_a_loop_that_leaves_its_array_is_an_error_in_any_thread(threads: int):
+    numbers = np.ones(10)
+    with pytest.raises(IndexError):
+        in_threads(lambda start, stop: sum_of_too_many(numbers, start, stop), 11, threads)
 
 
 # -- the notice ------------------------------------------------------------------------------------------------------
