@@ -126,7 +126,7 @@ def test_more_trees_need_more(planted: Splits):
         {"cost": 0},
         {"tolerance": "nan"},
         {"negatives": -1},
-    ],  # fmt: skip
+    ],
 )
 def test_impossible_settings_are_refused_by_name(wrong: dict):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
