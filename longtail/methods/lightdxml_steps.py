@@ -95,7 +95,8 @@ def embed_labels(
 ) -> Turn:
     """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
     documents = encoder.documents(rows_of(data.documents))
-    check_vectors(documents, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
+    with_words = documents[np.diff(data.documents.indptr) > 0]
+    check_vectors(with_words, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
     means = centroids(documents, data.labels)
     learning, pairs = config.labels, Pairs(documents, means, data.labels)
     moves = Optim(
