@@ -95,8 +95,8 @@ def embed_labels(
 ) -> Turn:
     """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
     documents = encoder.documents(rows_of(data.documents))
-    with_words = documents[np.diff(data.documents.indptr) > 0]
-    check_vectors(with_words, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
+    has_words = np.diff(data.documents.indptr) > 0
+    check_vectors(documents, has_words, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
     means = centroids(documents, data.labels)
     learning, pairs = config.labels, Pairs(documents, means, data.labels)
     moves = Optim(
@@ -105,7 +105,7 @@ def embed_labels(
     network = LabelEncoder(layers, learning.relu)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
     vectors = network.vectors(means)
-    check_vectors(vectors[means.any(axis=1)], "label vectors", LABEL_ADVICE.format(learning), run)
+    check_vectors(vectors, means.any(axis=1), "label vectors", LABEL_ADVICE.format(learning), run)
     nearest = nearest_over(vectors, search)
     return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
 

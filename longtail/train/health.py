@@ -24,16 +24,20 @@ if TYPE_CHECKING:
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def check_vectors(vectors: np.ndarray, what: str, advice: str, run: Run) -> None:
-    """Stop if vectors (any, dim) are not finite or all zero; warn if most are zero, or all the same."""
-    if not np.isfinite(vectors).all():
+def check_vectors(vectors: np.ndarray, meant: np.ndarray, what: str, advice: str, run: Run) -> None:
+    """Stop if vectors (any, dim) are not finite or all zero; warn if most are zero, or all the same.
+
+    `meant` (any,) bool says which of them stand for something; the others are zero by right.
+    """
+    # By the extremes and row by row, which takes no memory: documents may fill a good part of it.
+    if vectors.size and not (np.isfinite(vectors.min()) and np.isfinite(vectors.max())):
         raise RunError(f"{what} are no longer finite numbers. {advice}")
-    living = vectors[vectors.any(axis=1)]
-    if len(vectors) and not len(living):
+    living, count = np.flatnonzero(vectors.any(axis=1) & meant), int(meant.sum())
+    if count and not len(living):
         raise RunError(f"{what} have all become zero, so no label can be found by them. {advice}")
-    if len(living) < len(vectors) / 2:
-        run.warn(f"{len(vectors) - len(living):,} of {len(vectors):,} {what} have become zero. {advice}")
-    elif len(living) > 1 and (living == living[0]).all():
+    if len(living) < count / 2:
+        run.warn(f"{count - len(living):,} of {count:,} {what} have become zero. {advice}")
+    elif len(living) > 1 and all(np.array_equal(vectors[row], vectors[living[0]]) for row in living[1:]):
         run.warn(f"{what} have all become the same, so none can be told from another. {advice}")
 
 

@@ -20,10 +20,11 @@ from tests.unit.train.runs import opened
 ADVICE = "Try less."
 
 
-def checked(vectors: list, directory: Path) -> list[str]:
+def checked(vectors: list, directory: Path, unused: int = 0) -> list[str]:
     heard: list[str] = []
     with opened(directory, say=heard.append) as run:
-        check_vectors(np.array(vectors, np.float32), "label vectors", ADVICE, run)
+        array = np.array(vectors, np.float32)
+        check_vectors(array, np.arange(len(array)) < len(array) - unused, "label vectors", ADVICE, run)
     return heard
 
 
@@ -56,6 +57,11 @@ def test_vectors_that_hardly_tell_labels_apart_are_warned_of(tmp_path: Path, vec
 @pytest.mark.parametrize("vectors", [[[1, 2], [2, 1], [0, 0]], [[1, 2]], np.zeros((0, 2))])
 def test_healthy_vectors_are_not_worth_a_word(tmp_path: Path, vectors: list):
     assert checked(vectors, tmp_path) == []
+
+
+def test_vectors_that_stand_for_nothing_may_be_zero(tmp_path: Path):
+    assert checked([[1, 2], [2, 1], [0, 0], [0, 0], [0, 0]], tmp_path / "some", unused=3) == []
+    assert checked([[0, 0], [0, 0]], tmp_path / "none", unused=2) == []
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
