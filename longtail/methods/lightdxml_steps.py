@@ -105,7 +105,7 @@ def embed_labels(
     network = LabelEncoder(layers, learning.relu)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
     vectors = network.vectors(means)
-    check_vectors(vectors, means.any(axis=1), "label vectors", LABEL_ADVICE.format(learning), run)
+    check_vectors(vectors, np.asarray(means.any(axis=1)), "label vectors", LABEL_ADVICE.format(learning), run)
     nearest = nearest_over(vectors, search)
     return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
 

@@ -7,8 +7,8 @@ the very documents that the model is judged by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,16 +46,11 @@ def check_vectors(vectors: np.ndarray, meant: np.ndarray, what: str, advice: str
 JUDGED, FEWEST = 200, 20  # documents that a model is judged by: at most, and for a judgement to mean anything
 METRIC, K, PERFECT = "nDCG@5", 5, 99.99
 
-
-class Ranks(Protocol):
-    """What every method's model can do."""
-
-    def rank(self, documents: Documents, k: int) -> Ranking:
-        """The k best labels of each document."""
+Rank = Callable[[Documents, int], Ranking]  # the k best labels of each document
 
 
-def check_answers(model: Ranks, corpus: Corpus, run: Run, changed: Sequence[str]) -> None:
-    """Stop if scores are not finite; warn if the model ranks training documents no better than chance.
+def check_answers(rank: Rank, corpus: Corpus, run: Run, changed: Sequence[str]) -> None:
+    """Stop if a model's scores are not finite; warn if it ranks training documents no better than chance.
 
     `changed` are the settings that are not the defaults, as phrases: the first suspects.
     """
@@ -63,7 +58,7 @@ def check_answers(model: Ranks, corpus: Corpus, run: Run, changed: Sequence[str]
     if len(sample) < FEWEST:
         return
     depth = K + (0 if sample.filtered is None else int(np.diff(sample.filtered.indptr).max(initial=0)))
-    ranking = model.rank(sample.documents, depth)
+    ranking = rank(sample.documents, depth)
     if not np.isfinite(ranking.scores).all():
         raise RunError(f"the model's scores are not finite numbers. {suspects(changed)}")
     learned, chance = (judged(each, sample) for each in (ranking, same_for_all(sample, depth)))

@@ -84,7 +84,7 @@ class Knows:
 def warned(model: Knows, corpus: Corpus, directory: Path) -> list[str]:
     heard: list[str] = []
     with opened(directory, say=heard.append) as run:
-        check_answers(model, corpus, run, ["labels.lr was 0.001, now 3"])
+        check_answers(model.rank, corpus, run, ["labels.lr was 0.001, now 3"])
     return heard
 
 
