@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench clean
+.PHONY: help demo test bounds slow check format bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,15 @@ demo: $(VENV)/.train  ## train, evaluate and ask a model about the corpus that s
 
 test: $(VENV)/.dev  ## every test but the slow ones
 	$(BIN)/python -m pytest -n 2 -q
+
+# Compiled code does not look whether an index is inside its array; here it does.  numba's cache does not tell the two
+# apart, so this one has a directory of its own.
+CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds
+COMPILED := centroid or linear or decaf or lightdxml or (elias and not transformer)
+
+bounds: $(VENV)/.dev  ## tests of compiled code, with every index checked
+	$(CHECKED) $(BIN)/python -m pytest -n 2 -q tests/unit/kernels tests/unit/index tests/unit/features
+	$(CHECKED) $(BIN)/python -m pytest -n 2 -q tests/contract -k '$(COMPILED)'
 
 slow: $(VENV)/.dev  ## tests on real corpora (../shared/data, or LONGTAIL_DATA)
 	$(BIN)/python -m pytest -m slow -q

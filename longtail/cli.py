@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.errors import ConfigError, LongtailError
+from longtail.kernels import notice
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -307,6 +308,7 @@ def _screen() -> Console:
 
 def main() -> None:
     """Exit 0 when all went well, 2 for bad input, 1 for our own faults."""
+    notice.tell(_say)
     try:
         app()
     except LongtailError as error:

@@ -37,7 +37,8 @@ from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelEr
 from longtail.invariants import Unsound
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
-from longtail.train.run import open_run, silent, versions
+from longtail.train.health import check_answers
+from longtail.train.run import changes, open_run, silent, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
@@ -235,6 +236,7 @@ def fit(
         started.announce(corpus, called.need(corpus, config))
         with _needing_torch(name):
             model = called.fit(corpus, config, started)
+            check_answers(model.rank, corpus, started, _changed(config))
         chosen = _chosen_in_training(corpus) if started.validation else {}
         about = About(name, dataclasses.asdict(config), _described(corpus), started.validation, chosen=chosen)
         trained = Predictor(
@@ -244,6 +246,12 @@ def fit(
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
+
+
+def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
+    """The settings that are not the defaults, one phrase each."""
+    defaults, now = (json.loads(json.dumps(dataclasses.asdict(each))) for each in (type(config)(), config))
+    return changes(defaults, now)
 
 
 def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.errors import RunError
 from longtail.invariants import Array, Unsound, agree, check_each_once, check_starts
+from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import frozen, rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
@@ -124,6 +126,10 @@ class Points:
 
     def __init__(self, points: sp.csr_array | np.ndarray):
         self.rows = frozen(points, np.float32) if isinstance(points, np.ndarray) else rows_of(points)
+        if not np.isfinite(self.rows if isinstance(self.rows, np.ndarray) else self.rows[2]).all():
+            raise RunError("labels are clustered by vectors that are not finite numbers; use a smaller learning rate")
+        if not isinstance(self.rows, np.ndarray):
+            check_rows(self.rows, points.shape[1], "points to cluster")
         self._dimensions, self._room = points.shape[1], threading.local()
 
     @property

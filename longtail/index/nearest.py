@@ -86,10 +86,11 @@ class Nearest:
 
 
 def nearest_over(vectors: np.ndarray, search: Search) -> Nearest:
-    """An index of label vectors (labels, dim) of any length."""
+    """An index of label vectors (labels, dim) of any length; where all are 0 it is empty and finds nothing."""
     known = np.flatnonzero(vectors.any(axis=1)).astype(np.int32)
     directions = unit(vectors[known])
-    return Nearest(known, directions, None if len(known) < search.exact_below else built(directions, search))
+    few = len(known) == 0 or len(known) < search.exact_below
+    return Nearest(known, directions, None if few else built(directions, search))
 
 
 def built(vectors: np.ndarray, search: Search) -> Graph:

@@ -6,8 +6,9 @@ A batch touches few tokens, so nothing here costs what the vocabulary does.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.borders import check_rows, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
 
@@ -17,6 +18,7 @@ ANY_ORDER = {"reassoc", "contract", "nsz", "arcp"}
 
 def bag_sums(bags: Rows, vectors: np.ndarray, threads: int | None = None) -> np.ndarray:
     """Each bag's token vectors, weighed and added up: (bags, dim) float32."""
+    check_rows(bags, len(vectors), "tokens of bags")
     sums = np.empty((len(bags[0]) - 1, vectors.shape[1]), np.float32)
     work = _numbers_a_bag(bags[1], sums)
     in_threads(lambda start, stop: _bag_sums(*bags, vectors, start, stop, sums), len(sums), threads, work)
@@ -25,6 +27,8 @@ def bag_sums(bags: Rows, vectors: np.ndarray, threads: int | None = None) -> np.
 
 def bag_gradients(bags: Rows, gradients: np.ndarray, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The tokens in the bags, in order, and the gradient of each, given those of the bags' sums (bags, dim)."""
+    check_rows(bags, ANY_TOKEN, "tokens of bags")
+    check_shape(gradients, (len(bags[0]) - 1, gradients.shape[1]), "gradients of bags")
     inside, *by_token = _turned_round(*bags)
     result = np.empty((len(inside), gradients.shape[1]), np.float32)
     work = _numbers_a_bag(bags[1], result)
@@ -33,12 +37,15 @@ def bag_gradients(bags: Rows, gradients: np.ndarray, threads: int | None = None)
     return inside, result
 
 
+ANY_TOKEN = 1 << 31  # how many there are is for the table to know that learns
+
+
 def _numbers_a_bag(tokens: np.ndarray, sums: np.ndarray) -> int:
     """How many numbers are added up for a sum, on average."""
     return len(tokens) * sums.shape[1] // max(len(sums), 1)
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def _bag_sums(starts, tokens, weights, vectors, start, stop, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for bag in range(start, stop):
         total = sums[bag]
@@ -49,7 +56,7 @@ def _bag_sums(starts, tokens, weights, vectors, start, stop, sums):  # type: ign
                 total[d] += weight * vector[d]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _turned_round(starts, tokens, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The tokens there are, in order, and for each of them a bag of the bags it is in, with its weights there."""
     count, n_inside, order = len(tokens), 0, _order(tokens)
@@ -67,7 +74,7 @@ def _turned_round(starts, tokens, weights):  # type: ignore[no-untyped-def]  # n
 DIGIT = 11  # bits that a pass sorts by: its 2,048 counters stay in the fastest cache
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _order(numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """What sorts the numbers, equal ones as they stand: a radix sort, which costs what the batch does.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.borders import check
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
 
@@ -13,17 +14,17 @@ def dropped(values: np.ndarray, share: float, seed: int) -> np.ndarray:
 
     The same seed drops the same entries, on any number of threads; so dropping the gradient undoes nothing.
     """
+    check(0 <= share < 1, f"the share of entries to drop is {share}; it goes from 0 to below 1")
+    check(values.size < 2**32, "at most 2^32 entries at once: later ones would be dropped with the earlier")
     result = np.empty_like(values)
     flat, flat_result = values.reshape(-1), result.reshape(-1)
-    if values.size >= 2**32:
-        raise ValueError("at most 2^32 entries at once: later ones would be dropped with the earlier")
     below, scale = np.uint32(min(share * 2**32, 2**32 - 1)), np.float32(1 / (1 - share))
     mixed = np.uint32(seed * 0x9E3779B9 % 2**32)  # neighbouring seeds end up far apart
     in_threads(lambda start, stop: _dropped(flat, below, scale, mixed, start, stop, flat_result), len(flat), numbers=1)
     return result
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _dropped(values, below, scale, seed, start, stop, result):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # Counted in 32 bits: with 64 the compiler leaves vector registers alone, and it takes four times as long.
     for at in range(np.uint32(start), np.uint32(stop)):

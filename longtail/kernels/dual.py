@@ -21,8 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.borders import check, check_places, check_rows
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 
 LANES = 8  # a block's width is a multiple of so many float32: no loop over its labels has a remainder
@@ -62,7 +63,12 @@ def train_block(
     Row l of `positives` holds the documents of label l.  Label labels[i] is trained on the documents in row lists[i]
     of `shortlists` and on its positives; the rows of both are sorted.
     """
+    n_documents = len(features[0]) - 1
+    check(len(lists) == len(labels), f"{len(labels)} labels have {len(lists)} lists of documents")
+    check_places(labels, len(positives[0]) - 1, "labels to train")
+    check_places(lists, len(shortlists[0]) - 1, "lists of documents")
     documents, signs = _take_part(*positives[:2], *shortlists[:2], labels, lists)
+    check_places(documents, n_documents, "documents to train on")
     names, *rows = _own_features(*features, documents, n_features, problem.bias)
     weights = _descend(*rows, signs, len(names) + 1, problem)
     starts, kept_features, kept = _kept(weights, names, len(labels), threshold)
@@ -72,6 +78,8 @@ def train_block(
 def solve(features: Rows, n_features: int, signs: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """All weights (features, labels) and biases (labels,), for documents that are +1, -1 or 0 (left out) of a label."""
     n_documents, n_labels = signs.shape
+    check(n_documents == len(features[0]) - 1, f"{n_documents} rows of signs, {len(features[0]) - 1} of features")
+    check_rows(features, n_features, "features of documents")
     padded = np.zeros((n_documents, _padded(n_labels)), np.int8)
     padded[:, :n_labels] = signs
     names, *rows = _own_features(*features, np.arange(n_documents, dtype=np.int32), n_features, problem.bias)
@@ -84,12 +92,12 @@ def solve(features: Rows, n_features: int, signs: np.ndarray, problem: Problem) 
 # -- the documents of a block ----------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _padded(width):
     return (width + LANES - 1) // LANES * LANES
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _take_part(label_starts, label_documents, list_starts, list_documents, labels, lists):
     """The documents of a block, sorted, and their sign for every label: +1 right, -1 wrong, 0 not asked."""
     parts = [label_documents[label_starts[label] : label_starts[label + 1]] for label in labels]
@@ -104,7 +112,7 @@ def _take_part(label_starts, label_documents, list_starts, list_documents, label
     return documents, signs
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _joined(parts):
     length = 0
     for part in parts:
@@ -117,7 +125,7 @@ def _joined(parts):
     return joined
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mark(column, sign, documents, some):
     """Both lists are sorted, so one walk finds every one of `some` among `documents`."""
     at = 0
@@ -127,7 +135,7 @@ def _mark(column, sign, documents, some):
         column[at] = sign
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _own_features(starts, columns, values, documents, n_features, bias):
     """The rows of `documents` over only the features they use, in order and closed by the constant feature.
 
@@ -155,7 +163,7 @@ def _own_features(starts, columns, values, documents, n_features, bias):
 # -- the descent -----------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _descend(starts, columns, values, signs, n_columns, problem):
     """Weights (columns, labels) after the last pass.  Settled labels leave `signs`."""
     n_documents, width = signs.shape
@@ -181,7 +189,7 @@ def _descend(starts, columns, values, signs, n_columns, problem):
     return weights
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _curvatures(starts, values, softness):
     """Second derivative of the dual in each a_i: |x_i|^2 + 1 / (2 cost)."""
     curvatures = np.full(len(starts) - 1, softness, np.float32)
@@ -191,7 +199,7 @@ def _curvatures(starts, values, softness):
     return curvatures
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _multiply(row, values, weights, margins):
     """margins = x·w for every label.  Four features at a time, for each sum waits for the one before it."""
     margins[:] = 0
@@ -207,7 +215,7 @@ def _multiply(row, values, weights, margins):
             margins[label] += x0 * w0[label]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest):
     """Newton step in a_i, cut off at 0, of every label; `steps` is the change of a_i y_i.  True if any moved."""
     zero, one = np.float32(0), np.float32(1)
@@ -227,7 +235,7 @@ def _step(margins, signs, alphas, softness, curvature, steps, highest, lowest):
     return moved
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _add(row, values, steps, weights):
     """w += step * x for every label."""
     for j in range(len(row)):
@@ -236,7 +244,7 @@ def _add(row, values, steps, weights):
             w[label] += x * steps[label]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _settle(highest, lowest, tolerance, signs):
     """Take labels out that have come close enough to their optimum; True when none is left."""
     settled = 0
@@ -250,7 +258,7 @@ def _settle(highest, lowest, tolerance, signs):
 # -- what is kept ----------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _kept(weights, names, n_labels, threshold):
     """Starts, features and weights of every label's large enough weights; the constant feature's are not among them."""
     starts = np.zeros(n_labels + 1, np.int64)

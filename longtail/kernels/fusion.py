@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_names, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -19,6 +20,10 @@ def fused_top(
 
     Labels and scores, (documents, k) each.
     """
+    check_shape(rows, (len(biases), documents.shape[1]), "label rows")
+    check_shape(labels, (len(documents), labels.shape[1]), "shortlists")
+    check_shape(beliefs, labels.shape, "beliefs in shortlists")
+    check_names(labels, len(rows), "shortlisted labels")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
     share = np.float32(beta)
 
@@ -29,7 +34,7 @@ def fused_top(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _fused_top(documents, rows, biases, labels, beliefs, beta, start, stop, best_labels, best_scores):
     found, scores = np.empty(labels.shape[1], np.int32), np.empty(labels.shape[1], np.float32)
     for document in range(start, stop):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.borders import check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
 
 def mixed(one: np.ndarray, other: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a ⊙ one + b ⊙ other, (rows, dim) float32."""
+    _check(one, other, a, b)
     result = np.empty_like(one)
     in_threads(lambda start, stop: _mixed(one, other, a, b, start, stop, result), len(one), numbers=len(a))
     return result
@@ -19,6 +21,8 @@ def mixed_gradients(
     gradient: np.ndarray, one: np.ndarray, other: np.ndarray, a: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The gradients of one, other, a and b, given that of the mixture."""
+    _check(one, other, a, b)
+    check_shape(gradient, one.shape, "gradients of the mixture")
     of_one, of_other = np.empty_like(one), np.empty_like(other)
 
     def part(start: int, stop: int) -> np.ndarray:
@@ -30,14 +34,20 @@ def mixed_gradients(
     return of_one, of_other, of_a, of_b
 
 
-@njit(nogil=True, cache=True)
+def _check(one: np.ndarray, other: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+    check_shape(one, (len(one), len(a)), "vectors to mix")
+    check_shape(other, one.shape, "vectors to mix")
+    check_shape(b, a.shape, "gates")
+
+
+@compiled
 def _mixed(one, other, a, b, start, stop, result):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(start, stop):
         for d in range(len(a)):
             result[row, d] = a[d] * one[row, d] + b[d] * other[row, d]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mixed_gradients(gradient, one, other, a, b, start, stop, of_one, of_other, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(start, stop):
         for d in range(len(a)):

@@ -7,9 +7,10 @@ links[starts[n] + levels[l] : starts[n] + levels[l + 1]], PAD behind the last.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
 from longtail.kernels.threads import in_threads
 
@@ -18,8 +19,17 @@ def walk(
     documents: np.ndarray, vectors: np.ndarray, links: np.ndarray, starts: np.ndarray, levels: np.ndarray,
     entry: int, top: int, k: int, threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each."""
+    """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each.
+
+    Places that the walk does not fill are PAD with 0; a graph without nodes fills none.
+    """
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
+    if k == 0 or len(vectors) == 0:
+        return best
+    check_shape(documents, (len(documents), vectors.shape[1]), "document vectors")
+    check(0 <= entry < len(vectors), f"the graph is entered at node {entry}, and it has {len(vectors)}")
+    check(len(starts) == len(vectors) + 1 and starts[-1] <= len(links), "the graph lacks links of some nodes")
+    check(0 <= top <= len(levels) - 2, f"the graph is entered at level {top}, and it has {len(levels) - 1}")
 
     def part(start: int, stop: int) -> None:
         _walk(documents, vectors, links, starts, levels, entry, top, start, stop, *best)
@@ -28,7 +38,7 @@ def walk(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, best, scores):
     seen = np.zeros(len(vectors), np.int32)  # the last document that saw the node, counted from 1
     opened = np.empty(best.shape[1], np.bool_)
@@ -50,7 +60,7 @@ def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, be
             near[at] = sigmoid(near[at])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _open(query, vectors, around, seen, seen_by, found, near, opened, size):
     """Look at the nodes around one; the list's new size."""
     for node in around:
@@ -62,7 +72,7 @@ def _open(query, vectors, around, seen, seen_by, found, near, opened, size):
     return size
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _descend(document, vectors, links, starts, levels, node, top):
     """The node of the lowest level from which no link of a higher level leads nearer."""
     nearest = product(document, vectors[node])
@@ -80,7 +90,7 @@ def _descend(document, vectors, links, starts, levels, node, top):
     return node
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _insert(found, near, opened, size, node, nearness):
     """Put a node where it belongs, nearest first, equal ones by number; a full list loses its last.  The new size."""
     if size == len(found):
@@ -95,6 +105,6 @@ def _insert(found, near, opened, size, node, nearness):
     return size + 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _before(node, nearness, other, other_nearness):
     return nearness > other_nearness or (nearness == other_nearness and node < other)

@@ -7,8 +7,9 @@ steps would cost more than their arithmetic, and threads would wait for the inte
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.borders import check, check_places
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 
 LEFT, RIGHT, NEITHER = 0, 1, 2  # the group a point is in
@@ -23,12 +24,18 @@ def halved(points: Rows | np.ndarray, members: np.ndarray, side: np.ndarray, sum
 
     `side` tells the two members that start the halves, `sums` (dimensions, 2) is zero and left so.
     """
+    if len(members) < 2:
+        return np.full(len(members), LEFT, np.int8)
+    check(len(side) == len(members), f"{len(members)} members have {len(side)} sides")
     if isinstance(points, tuple):
+        check_places(members, len(points[0]) - 1, "points to halve")
         return _halved(*points, members, side, sums)
+    check_places(members, len(points), "points to halve")
+    check(len(sums) == points.shape[1], f"points of {points.shape[1]} dimensions are added up in {len(sums)}")
     return _halved_dense(points, members, side, sums)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _halved(starts, columns, values, members, side, sums):
     before, previous, similarity = np.full(len(side), NEITHER, np.int8), -np.inf, -1.0
     while similarity - previous > TOLERANCE:
@@ -39,7 +46,7 @@ def _halved(starts, columns, values, members, side, sums):
     return side
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _halved_dense(points, members, side, sums):
     before, previous, similarity = np.full(len(side), NEITHER, np.int8), -np.inf, -1.0
     while similarity - previous > TOLERANCE:
@@ -50,7 +57,7 @@ def _halved_dense(points, members, side, sums):
     return side
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _nearer(near, side):
     """Which half each point goes to, given its products with both sums, and the mean cosine to its half then."""
     left, right = 0.0, 0.0  # |s|² is the sum of its points' products with s
@@ -66,12 +73,13 @@ def _nearer(near, side):
     return half, similarity / len(side)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def upper_half(scores):
     """RIGHT at the floor(n / 2) largest scores, LEFT elsewhere; among equal ones the later stand higher."""
-    wanted = len(scores) // 2
+    wanted, half = len(scores) // 2, np.full(len(scores), LEFT, np.int8)
+    if wanted == 0:
+        return half
     bar = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
-    half = np.full(len(scores), LEFT, np.int8)
     for at in range(len(scores)):
         if scores[at] > bar:
             half[at] = RIGHT
@@ -83,7 +91,7 @@ def upper_half(scores):
     return half
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _move(starts, columns, values, members, before, after, sums):
     for at, point in enumerate(members):
         if before[at] == after[at]:
@@ -94,7 +102,7 @@ def _move(starts, columns, values, members, before, after, sums):
             sums[columns[j], after[at]] += values[j]
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def _products(starts, columns, values, members, sums):
     result = np.empty((len(members), 2))
     for at, point in enumerate(members):
@@ -106,7 +114,7 @@ def _products(starts, columns, values, members, sums):
     return result
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forget(starts, columns, members, sums):
     """Zero again, at a cost that grows with the members and not with the dimensions."""
     for point in members:
@@ -115,7 +123,7 @@ def _forget(starts, columns, members, sums):
             sums[columns[j], RIGHT] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _move_dense(points, members, before, after, sums):
     for at, point in enumerate(members):
         if before[at] == after[at]:
@@ -125,7 +133,7 @@ def _move_dense(points, members, before, after, sums):
         sums[:, after[at]] += points[point]
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+@compiled(fastmath=ANY_ORDER)
 def _products_dense(points, members, sums):
     result = np.empty((len(members), 2))
     for at, point in enumerate(members):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import frozen
 from longtail.kernels.threads import in_threads
 
@@ -24,6 +25,8 @@ def find_places(
     them moves up.  A row is malformed when it names a label twice, or one that does not exist, or one behind
     PAD; then the places mean nothing.
     """
+    check(len(labels) == truth.shape[0], f"{len(labels)} rankings are compared with {truth.shape[0]} rows of truth")
+    check(filtered.shape == truth.shape, f"pairs to filter are {filtered.shape}, true ones {truth.shape}")
     places = np.empty(len(truth.indices), np.int32)
     rows = frozen(labels, labels.dtype.type)
     true, unscored = _starts_and_columns(truth), _starts_and_columns(filtered)
@@ -39,7 +42,7 @@ def _starts_and_columns(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     return frozen(matrix.indptr, np.int64), frozen(matrix.indices, np.int32)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _find_places(rows, true_starts, true_labels, starts, filtered, n_labels, start, stop, places):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     width = rows.shape[1]
     # Where each label was seen last, as row * (width + 1) + place: what was seen in earlier rows is smaller than
@@ -61,7 +64,7 @@ def _find_places(rows, true_starts, true_labels, starts, filtered, n_labels, sta
     return SOUND
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _see(row, seen, base):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Note the place of each label of a row; False if the row is malformed."""
     place = 0

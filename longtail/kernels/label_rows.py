@@ -8,10 +8,11 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
 from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
+from longtail.kernels.borders import check, check_names, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
 
@@ -23,6 +24,7 @@ TILE = 16  # documents that meet a row while it is in the cache
 
 def shortlist_logits(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray) -> np.ndarray:
     """⟨document, row⟩ for each document's own rows, (documents, width) float32; 0 at PAD."""
+    _check_shortlist(documents, rows, shortlist)
     logits = np.zeros(shortlist.shape, np.float32)
     in_threads(lambda start, stop: _shortlist_logits(documents, rows, shortlist, start, stop, logits), len(shortlist))
     return logits
@@ -32,6 +34,8 @@ def shortlist_gradients(
     documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray, gradients: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradients of documents and of rows, given those of the logits; 0 for rows in no shortlist."""
+    _check_shortlist(documents, rows, shortlist)
+    check_shape(gradients, shortlist.shape, "gradients of logits")
     given = shortlist != PAD
     starts = np.append(0, np.cumsum(given.sum(axis=1)))
     pairs = starts, shortlist[given], gradients[given]
@@ -42,7 +46,12 @@ def shortlist_gradients(
     return bag_sums(pairs, rows), of_rows
 
 
-@njit(nogil=True, cache=True, fastmath=ANY_ORDER)
+def _check_shortlist(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray) -> None:
+    check_shape(documents, (len(shortlist), rows.shape[1]), "document vectors")
+    check_names(shortlist, len(rows), "shortlisted rows")
+
+
+@compiled(fastmath=ANY_ORDER)
 def product(one, other):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """⟨one, other⟩, for other kernels to call."""
     total = np.float32(0)
@@ -51,7 +60,7 @@ def product(one, other):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _shortlist_logits(documents, rows, shortlist, start, stop, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for document in range(start, stop):
         for at in range(shortlist.shape[1]):
@@ -63,7 +72,8 @@ def _shortlist_logits(documents, rows, shortlist, start, stop, logits):  # type:
 
 
 def likeliest(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k rows with the largest σ(⟨document, row⟩ + bias) and these beliefs, (documents, k) each."""
+    """The k rows with the largest σ(⟨document, row⟩ + bias) and these beliefs, (documents, k) each; PAD, 0."""
+    check_shape(rows, (len(biases), documents.shape[1]), "rows to compare")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
     in_threads(lambda start, stop: _likeliest(documents, rows, biases, start, stop, *best), len(documents))
     return best
@@ -95,6 +105,11 @@ def rank_members(
 
     Row i belongs to labels[i]; cluster c holds the rows from starts[c] to starts[c + 1], one run of memory.
     """
+    check_shape(rows, (len(biases), documents.shape[1]), "label rows")
+    check(len(labels) == len(rows) == starts[-1], f"{len(rows)} rows, {len(labels)} labels, {starts[-1]} in clusters")
+    check_shape(clusters, (len(documents), clusters.shape[1]), "opened clusters")
+    check_shape(beliefs, clusters.shape, "beliefs in clusters")
+    check_names(clusters, len(starts) - 1, "opened clusters")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
 
     def part(start: int, stop: int) -> None:
@@ -104,20 +119,20 @@ def rank_members(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _top_columns(scores, best_columns, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names, best = np.arange(scores.shape[1]).astype(np.int32), np.empty(best_columns.shape[1], np.float32)
     for row in range(start, stop):
         keep_best(names, scores[row], best_columns[row], best)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sigmoid(logit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """1 / (1 + exp(−logit))."""
     return np.float32(1) / (np.float32(1) + np.exp(-logit))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def tile_logits(documents, rows, biases, first, tile, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """⟨document, row⟩ + bias of a few documents and all rows, for other kernels to call: (TILE, rows)."""
     for row in range(len(rows)):
@@ -125,7 +140,7 @@ def tile_logits(documents, rows, biases, first, tile, logits):  # type: ignore[n
             logits[at, row] = product(documents[first + at], rows[row]) + biases[row]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _likeliest(documents, rows, biases, start, stop, best_rows, best_beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names = np.arange(len(rows)).astype(np.int32)
     logits = np.empty((TILE, len(rows)), np.float32)
@@ -138,7 +153,7 @@ def _likeliest(documents, rows, biases, start, stop, best_rows, best_beliefs):  
                 best_beliefs[first + at, j] = sigmoid(best_beliefs[first + at, j])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rank_members(  # type: ignore[no-untyped-def]  # noqa: ANN202
     documents,
     rows,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_rows
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -18,6 +19,7 @@ def nearest(
 
     Row f of `by_feature` holds the labels that feature f has a weight for, and the weights; all vectors have length 1.
     """
+    check_rows(documents, len(by_feature[0]) - 1, "features of documents")
     n_documents = len(documents[0]) - 1
     labels, scores = np.full((n_documents, k), PAD, np.int32), np.zeros((n_documents, k), np.float32)
 
@@ -28,7 +30,7 @@ def nearest(
     return labels, scores
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _nearest(starts, columns, values, label_starts, labels, weights, products, start, stop, best_labels, best_scores):
     """`products` (labels,) is zero between documents."""
     found, positive = np.empty(len(products), np.int32), np.empty(len(products), np.float32)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_names, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import TILE, tile_logits
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -21,13 +22,16 @@ def opened(
     documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, alpha: float, beam: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The `beam` rows with the largest min(1, α·softmax(⟨document, row⟩ + bias)), and these, (documents, beam) each."""
+    check_shape(rows, (len(biases), documents.shape[1]), "cluster rows")
     best = np.full((len(documents), beam), PAD, np.int32), np.zeros((len(documents), beam), np.float32)
+    if beam == 0 or len(rows) == 0:
+        return best
     factor = np.float32(alpha)
     in_threads(lambda start, stop: _opened(documents, rows, biases, factor, start, stop, *best), len(documents))
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _opened(documents, rows, biases, alpha, start, stop, best_rows, beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names = np.arange(len(rows)).astype(np.int32)
     logits = np.empty((TILE, len(rows)), np.float32)
@@ -44,12 +48,22 @@ def _opened(documents, rows, biases, alpha, start, stop, best_rows, beliefs):  #
                 best[j] = min(np.float32(1), alpha * np.exp(best[j] - largest) / total)
 
 
+def _check(
+    wanted: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, scores: np.ndarray, n_labels: int
+) -> None:
+    check_shape(wanted, (len(clusters), wanted.shape[1]), "wanted labels")
+    check_shape(beliefs, clusters.shape, "beliefs in clusters")
+    check_shape(scores, labels.shape, "scores of edges")
+    check_names(clusters, len(labels), "opened clusters")
+    check_names(wanted, n_labels, "wanted labels")
+
+
 _here = threading.local()
 
 
 def nowhere(n_labels: int) -> np.ndarray:
     """(n_labels,) int32 of PAD, for loops that leave it as they found it: a query is not to cost a write a label."""
-    if len(getattr(_here, "place", ())) < n_labels:
+    if not hasattr(_here, "place") or len(_here.place) < n_labels:
         _here.place = np.full(n_labels, PAD, np.int32)
     return _here.place[:n_labels]
 
@@ -63,6 +77,7 @@ def best_labels(
     Labels `wanted`, (documents, any) with PAD, are kept whatever they score, and stand first.
     """
     shape, wanted = (len(clusters), k), np.empty((len(clusters), 0), np.int32) if wanted is None else wanted
+    _check(wanted, clusters, beliefs, labels, scores, n_labels)
     best = np.full(shape, PAD, np.int32), np.zeros(shape, np.float32)
 
     def part(start: int, stop: int) -> None:
@@ -73,7 +88,7 @@ def best_labels(
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
     clusters, beliefs, labels, scores, wanted, add, place, start, stop, best_labels, best_scores  # noqa: ANN001
 ):  # fmt: skip
@@ -95,7 +110,7 @@ def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
             place[found[at]] = PAD
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _walk(clusters, beliefs, labels, scores, add, place, found, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Every label that the clusters lead to, once, with what its paths score; how many there are."""
     count = 0
@@ -131,6 +146,7 @@ def log_beliefs(
 
     Beliefs and scores are logarithms too.  float32, −∞ at PAD and where no path leads.
     """
+    _check(wanted, clusters, beliefs, labels, scores, n_labels)
     values = np.full(wanted.shape, -np.inf, np.float32)
 
     def part(start: int, stop: int) -> None:
@@ -141,7 +157,7 @@ def log_beliefs(
     return values
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, stop, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     most = clusters.shape[1] * labels.shape[1]
     columns, edges, paths = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float32)
@@ -159,7 +175,7 @@ def _log_beliefs(wanted, clusters, beliefs, labels, scores, add, place, start, s
                 best[column] += np.log(totals[column]) if totals[column] > 0 else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _paths_to(wanted, clusters, beliefs, labels, scores, place, columns, edges, paths):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Every path of a document to a label that is wanted: which one, by what edge of what cluster, and its score.
 
@@ -180,7 +196,7 @@ def _paths_to(wanted, clusters, beliefs, labels, scores, place, columns, edges, 
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _set_places(place, labels, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Where each label stands in its row, or nowhere any more."""
     for at, label in enumerate(labels):
@@ -196,6 +212,9 @@ def log_belief_gradients(
 
     It goes to the best path, the first of several as good, or with `add` to all, each by its share.
     """
+    _check(wanted, clusters, beliefs, labels, scores, n_labels)
+    check_shape(gradient, wanted.shape, "gradients of beliefs in labels")
+    check_shape(values, wanted.shape, "beliefs in labels")
     of_beliefs = np.zeros_like(beliefs)
 
     def part(start: int, stop: int) -> np.ndarray:
@@ -208,7 +227,7 @@ def log_belief_gradients(
     return of_beliefs, sum(in_threads(part, len(wanted)))  # type: ignore[return-value]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log_belief_gradients(  # type: ignore[no-untyped-def]  # noqa: ANN202
     gradient, values, wanted, clusters, beliefs, labels, scores, add, place, start, stop, of_beliefs, of_scores  # noqa: ANN001
 ):  # fmt: skip

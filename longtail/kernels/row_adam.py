@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.borders import check, check_places, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
 
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)  # Kingma & Ba, ICLR 2015
@@ -18,6 +19,11 @@ def move_rows(
 
     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²,  w ← w − lr · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε)
     """
+    check(step >= 1, f"step {step} of Adam: the first is 1")
+    check_places(rows, len(table), "rows to move")
+    check_shape(gradients, (len(rows), table.shape[1]), "gradients of rows")
+    for moment in moments:
+        check_shape(moment, table.shape, "moments of Adam")
     # The corrections are numbers of the step: taken out of the loop over entries.
     rate = np.float32(lr / (1 - float(BETA_1) ** step))
     correct = np.float32(1 / (1 - float(BETA_2) ** step))
@@ -27,7 +33,7 @@ def move_rows(
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _move_rows(table, first, second, rows, gradients, start, stop, rate, correct):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     one = np.float32(1)
     for at in range(start, stop):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check, check_names, check_rows, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows, frozen
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
@@ -22,6 +23,10 @@ def score_candidates(
     threads: int | None = None,
 ) -> np.ndarray:
     """x·w + b of each document's candidates, (documents, width), 0 at PAD; row l of `weights` is label l."""
+    check_rows(features, n_features, "features of documents")
+    check_shape(candidates, (len(features[0]) - 1, candidates.shape[1]), "candidates")
+    check(len(biases) == len(weights[0]) - 1, f"{len(biases)} biases, {len(weights[0]) - 1} rows of weights")
+    check_names(candidates, len(biases), "candidates")
     scores = np.zeros(candidates.shape, np.float32)
     biases, candidates = frozen(biases, np.float32), frozen(candidates, np.int32)
 
@@ -34,7 +39,7 @@ def score_candidates(
 
 
 # Only the order of additions is left to the compiler: NaN and infinity keep their meaning.
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _score_candidates(
     starts, columns, values, label_starts, label_columns, label_values, biases, candidates, start, stop, room, scores
 ):  # fmt: skip
@@ -75,6 +80,11 @@ def open_nodes(
     much as its parent; a `power` of 0 means sigmoid(x·w + b) times.
     """
     nodes, beliefs = frozen(beam[0], np.int32), frozen(beam[1], np.float32)
+    check_rows(features, len(weights[0]) - 1, "features of documents")
+    check_shape(nodes, (len(features[0]) - 1, nodes.shape[1]), "nodes in the beam")
+    check_shape(beliefs, nodes.shape, "beliefs in the beam")
+    check_names(nodes, len(child_starts) - 1, "nodes in the beam")
+    check(len(names) == len(biases) == child_starts[-1], f"{len(biases)} biases, {child_starts[-1]} children")
     best_names, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
     tree = frozen(biases, np.float32), frozen(child_starts, np.int64), frozen(names, np.int32)
 
@@ -85,12 +95,15 @@ def open_nodes(
     return best_names, best_beliefs
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _open_nodes(
     starts, columns, values, weight_starts, children, weights, biases, child_starts, names,
     nodes, beliefs, power, start, stop, best_names, best_beliefs,
 ):  # fmt: skip
-    widest = np.diff(child_starts).max() * nodes.shape[1]
+    widest = 0
+    for node in range(len(child_starts) - 1):
+        widest = max(widest, child_starts[node + 1] - child_starts[node])
+    widest *= nodes.shape[1]
     margins, found = np.empty(widest, np.float32), np.empty(widest, np.int32)
     for document in range(start, stop):
         # Brothers stand in order in the weights: one walk meets all open nodes if these are in order too.
@@ -104,7 +117,7 @@ def _open_nodes(
         keep_best(found[:n_found], margins[:n_found], best_names[document], best_beliefs[document])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _begin(opened, child_starts, biases, margins):
     """The biases of all children, one open node after the other; how many there are."""
     n_found = 0
@@ -116,7 +129,7 @@ def _begin(opened, child_starts, biases, margins):
     return n_found
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add_feature(value, children, weights, opened, child_starts, margins):
     """Add one feature's weights to the margins of the open nodes' children."""
     at, offset = 0, 0
@@ -133,7 +146,7 @@ def _add_feature(value, children, weights, opened, child_starts, margins):
         offset += last - first
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _believe(opened, beliefs, child_starts, names, power, margins, found):
     """Turn margins into beliefs, and name the children."""
     at = 0
@@ -146,7 +159,7 @@ def _believe(opened, beliefs, child_starts, names, power, margins, found):
             at += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _credibility(margin, power):
     if power == 0:
         return 1 / (1 + np.exp(-margin))

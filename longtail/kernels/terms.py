@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels.compiled import compiled
 
 FREE = -1  # in a table of pairs, a slot without one
 DOCUMENTS, TIMES, LAST = 0, 1, 2  # columns of a count: documents with the term, its occurrences, last row + 1 seen
 
 
-@njit(nogil=True, cache=True)
+@compiled
+def _check(terms, offsets, count):
+    """Raise unless rows stay inside `terms` and no term is `count` or more; negative ones are unknown."""
+    for offset in offsets:
+        if offset < 0 or offset > len(terms):
+            raise ValueError("a row lies outside its terms")
+    for term in terms:
+        if term >= count:
+            raise ValueError("a term has a number that does not exist")
+
+
+@compiled
 def count_tokens(ids, offsets, first_row, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the tokens of rows `first_row`, … to `counts` (tokens, 3)."""
+    _check(ids, offsets, len(counts))
     for row in range(len(offsets) - 1):
         for at in range(offsets[row], offsets[row + 1]):
             if ids[at] >= 0:
                 _count(counts, ids[at], first_row + row)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(counts, term, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     counts[term, TIMES] += 1
     if counts[term, LAST] != row + 1:
@@ -26,10 +39,13 @@ def _count(counts, term, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
         counts[term, DOCUMENTS] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_pairs(ids, offsets, first_row, pairs, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the pairs of known neighbours to `counts` (slots, 3), each at its slot of `pairs`; how many were new."""
     new = 0
+    _check(ids, offsets, np.iinfo(np.int64).max)
+    if len(ids) > len(pairs) or len(pairs) != len(counts):
+        raise ValueError("the table has no room for so many pairs")
     for row in range(len(offsets) - 1):
         for at in range(offsets[row] + 1, offsets[row + 1]):
             if ids[at - 1] >= 0 and ids[at] >= 0:
@@ -42,7 +58,7 @@ def count_pairs(ids, offsets, first_row, pairs, counts):  # type: ignore[no-unty
     return new
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Where the pair is in a table with free slots, or the free one where it belongs."""
     mask = np.uint64(len(pairs) - 1)
@@ -53,9 +69,11 @@ def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return slot
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The slot of each wanted pair, which is put there if it was not."""
+    if len(wanted) > 0 and len(wanted) >= len(pairs):
+        raise ValueError("the table has no room for so many pairs")
     slots = np.empty(len(wanted), np.int64)
     for at in range(len(wanted)):
         slots[at] = find_slot(pairs, wanted[at])
@@ -63,9 +81,12 @@ def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return slots
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The columns of each row's terms, repeated as the terms are: (columns, offsets)."""
+    _check(ids, offsets, len(columns))
+    if len(pair_columns) != len(pairs):
+        raise ValueError("every slot of the table of pairs has a column")
     found, ends = np.empty(len(ids) * (2 if len(pairs) > 0 else 1), np.int32), np.zeros(len(offsets), np.int64)
     count = 0
     for row in range(len(offsets) - 1):
@@ -84,9 +105,10 @@ def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no
     return found[:count], ends
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Rows of unit length: each column once, in order, weighed by count and `idf`: (columns, weights, offsets)."""
+    _check(terms, offsets, len(idf))
     columns, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
     ends = np.zeros(len(offsets), np.int64)
     for row in range(len(offsets) - 1):
@@ -98,12 +120,13 @@ def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # no
             columns[begin + at], weights[begin + at] = column, weight
             squares += weight * weight
         ends[row + 1] = begin + len(counted)
+        length = np.sqrt(squares) if squares > 0 else 1.0  # a weight of 0 a term makes a row of length 0
         for at in range(begin, ends[row + 1]):
-            weights[at] /= np.sqrt(squares)
+            weights[at] /= length
     return columns[: ends[-1]].copy(), weights[: ends[-1]].copy(), ends
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _counted(terms):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Distinct terms in order, each as term << 32 | count."""
     # Most rows repeat their terms, so they are counted first and only the distinct ones sorted.

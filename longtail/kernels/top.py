@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.corpus import PAD
+from longtail.kernels.borders import check_rows
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
 
 
 def top_of_rows(scores: Rows, k: int, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The k best labels and scores (none NaN) of each sparse row, PAD and 0 where it has fewer: (rows, k) each."""
+    check_rows(scores, ANY_LABEL, "scores")
     n_rows = len(scores[0]) - 1
     best_labels, best_scores = np.full((n_rows, k), PAD, np.int32), np.zeros((n_rows, k), np.float32)
 
@@ -22,20 +24,25 @@ def top_of_rows(scores: Rows, k: int, threads: int | None = None) -> tuple[np.nd
     return best_labels, best_scores
 
 
-@njit(nogil=True, cache=True)
+ANY_LABEL = 1 << 31  # labels are only passed on
+
+
+@compiled
 def _top_of_rows(starts, labels, scores, start, stop, best_labels, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(start, stop):
         entries = slice(starts[row], starts[row + 1])
         keep_best(labels[entries], scores[entries], best_labels[row], best_scores[row])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def keep_best(labels: np.ndarray, scores: np.ndarray, best_labels: np.ndarray, best_scores: np.ndarray) -> None:
     """Fill the two output rows from the front, for other kernels to call; what is not needed stays as it is.
 
     They are a heap with the worst of the best on top, until it is emptied from the back.
     """
     kept = min(len(best_labels), len(labels))
+    if kept == 0:
+        return
     for at in range(kept):  # assigning slices compiles three times as long
         best_labels[at], best_scores[at] = labels[at], scores[at]
     for at in range(kept // 2 - 1, -1, -1):
@@ -50,12 +57,12 @@ def keep_best(labels: np.ndarray, scores: np.ndarray, best_labels: np.ndarray, b
         _sink(best_labels, best_scores, 0, last)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _stands_behind(label, score, other_label, other_score):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return score < other_score or (score == other_score and label > other_label)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sink(labels, scores, at, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Let the entry at `at` fall below every child that stands behind it."""
     label, score = labels[at], scores[at]

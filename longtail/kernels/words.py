@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels.compiled import compiled
 
 UNKNOWN = -1  # the number of a word that is not in the table
 
@@ -26,14 +27,18 @@ _ASCII = np.array(
 _ZERO, _ONE, _EIGHTH, _WHOLE_BLOCKS = np.uint64(0), np.uint64(1), np.uint64(3), ~np.uint64(7)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901 - hot loop
     """(blocks, where each word begins in them, where each text begins among the words, whether no letter was SPECIAL).
 
     The lower case of a special letter takes more than a table to find.
     """
     n_bytes = 0
+    if len(lowers) < CODE_POINTS or len(starts) != len(stops):
+        raise ValueError("every code point has a place, and every text a start and a stop")
     for row in range(len(starts)):
+        if starts[row] < 0 or stops[row] < starts[row] or stops[row] > len(data):
+            raise ValueError("a text lies outside the data")
         n_bytes += stops[row] - starts[row]
     most = (n_bytes + len(starts)) // 3  # words: two letters and a space each, but for the space after a text
     # Lower case may take three bytes where the capital took two.
@@ -75,7 +80,7 @@ def spell_words(data, starts, stops, lowers):  # type: ignore[no-untyped-def]  #
     return spelled[:end].view(np.uint64), begins[: count + _ONE], offsets, least != SPECIAL
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _decode(data, at, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """(code point, bytes) at `at`; what starts no character is one byte of code point 0, which is no letter."""
     lead = np.int64(data[at])
@@ -88,7 +93,7 @@ def _decode(data, at, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, AN
     return point, np.uint64(size)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _encode(point, spelled, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Write a code point at `end`; the new end."""
     if point < 0x80:
@@ -140,10 +145,14 @@ def _longer(array: np.ndarray, least: int) -> np.ndarray:
 _MIX, _HALF, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def number_words(blocks, begins, table, learn):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The number of each word.  With `learn`, new words get the next ones: the table must have room for them."""
     slots, known_begins, known_blocks, size = table
+    if len(begins) == 0 or begins[-1] > len(blocks):
+        raise ValueError("a word lies outside its blocks")
+    if learn and 2 * (size[0] + len(begins) - 1) > len(slots):
+        raise ValueError("the table has no room for so many words")
     ids = np.empty(len(begins) - 1, np.int32)
     for at in range(len(ids)):
         begin, end = np.uint64(begins[at]), np.uint64(begins[at + 1])
@@ -157,7 +166,7 @@ def number_words(blocks, begins, table, learn):  # type: ignore[no-untyped-def] 
     return ids
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _hash(blocks, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     code = _ZERO
     while begin < end:
@@ -167,7 +176,7 @@ def _hash(blocks, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return code
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _find(blocks, begin, end, code, slots, known_begins, known_blocks):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     place = code & np.uint64(len(slots) - 1)
     while slots[place] != 0:
@@ -179,7 +188,7 @@ def _find(blocks, begin, end, code, slots, known_begins, known_blocks):  # type:
     return UNKNOWN
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _same(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # Only a word's last block ends in a zero: words that agree so far have the same length.
     while begin < end:
@@ -190,7 +199,7 @@ def _same(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-d
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _copy(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Write the blocks at `known`; the place after them."""
     while begin < end:
@@ -200,7 +209,7 @@ def _copy(blocks, begin, end, known_blocks, known):  # type: ignore[no-untyped-d
     return known
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _put(slots, code, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     place = code & np.uint64(len(slots) - 1)
     while slots[place] != 0:
@@ -208,7 +217,7 @@ def _put(slots, code, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, AN
     slots[place] = code >> _HALF << _HALF | np.uint64(word + 1)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fill_slots(slots, begins, blocks, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Put the first `size` words into empty slots."""
     for word in range(size):

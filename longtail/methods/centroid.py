@@ -106,6 +106,26 @@ WORDS = 4000  # different words in the documents of one label, however many they
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimates from counts alone, checked against measured runs."""
     entries = features_expected(corpus.documents, config.words)
-    # Half of what a label's documents say they say together.
-    parameters = 1 + min(entries * corpus.labels.nnz // len(corpus) // 2, WORDS * corpus.n_labels)
-    return Need(parameters, memory=PROGRAM + 24 * (entries + parameters), disk=8 * entries + 16 * parameters)
+    if corpus.documents.texts is None:
+        parameters = 1 + weights_expected(corpus.documents.features, corpus.labels)
+    else:
+        # Half of what a label's documents say they say together.
+        parameters = 1 + min(entries * corpus.labels.nnz // len(corpus) // 2, WORDS * corpus.n_labels)
+    return Need(parameters, memory=PROGRAM + 24 * entries + 32 * parameters, disk=8 * entries + 16 * parameters)
+
+
+SAMPLED = 20  # labels whose features are counted to estimate those of all
+
+
+def weights_expected(features: sp.csr_array, labels: sp.csr_array) -> int:
+    """Stored entries of all centroids: documents of one label share features, and how many is seen in a sample.
+
+    A label has at most as many features as its documents have entries; the labels of the sample are drawn by that.
+    """
+    by_label = sp.csr_array(labels.T, dtype=np.float64)
+    most = np.minimum(by_label @ np.diff(features.indptr), features.shape[1])
+    if most.sum() == 0:
+        return 0
+    drawn = np.random.default_rng(0).choice(len(most), SAMPLED, p=most / most.sum())
+    share = np.mean([len(np.unique(features[by_label[[label]].indices].indices)) / most[label] for label in drawn])
+    return int(share * most.sum())

@@ -31,6 +31,7 @@ from longtail.rankers.meeting import (
     table_rows,
     together,
 )
+from longtail.train.health import check_vectors
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -94,6 +95,8 @@ def embed_labels(
 ) -> Turn:
     """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
     documents = encoder.documents(rows_of(data.documents))
+    has_words = np.diff(data.documents.indptr) > 0
+    check_vectors(documents, has_words, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
     means = centroids(documents, data.labels)
     learning, pairs = config.labels, Pairs(documents, means, data.labels)
     moves = Optim(
@@ -101,8 +104,17 @@ def embed_labels(
     )
     network = LabelEncoder(layers, learning.relu)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
-    nearest = nearest_over(network.vectors(means), search)
+    vectors = network.vectors(means)
+    check_vectors(vectors, np.asarray(means.any(axis=1)), "label vectors", LABEL_ADVICE.format(learning), run)
+    nearest = nearest_over(vectors, search)
     return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
+
+
+LABEL_ADVICE = (
+    "The label encoder did this, most likely because labels.relu = {0.relu}, labels.start = {0.start} and "
+    "labels.lr = {0.lr:g}; try labels.relu = False, labels.start = identity, or a smaller labels.lr."
+)
+CLASSIFIER_ADVICE = "The document encoder did this; try a classifiers.lr smaller than {0.lr:g}."
 
 
 def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:

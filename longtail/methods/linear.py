@@ -68,12 +68,15 @@ class Config:
         for name, least in LEAST.items():
             if not getattr(self, name) >= least:
                 raise ConfigError(f"{name} = {getattr(self, name)}: it must be at least {least}")
+        if self.trees > MOST_TREES:
+            raise ConfigError(f"trees = {self.trees}: at most {MOST_TREES}; after the first ten, more change little")
         if not (self.cost > 0 and self.tolerance > 0):
             raise ConfigError(f"cost = {self.cost}, tolerance = {self.tolerance}: both must be above 0")
 
 
 LEAST = {"trees": 1, "labels_per_cluster": 1, "branching": 2, "beam": 1, "negatives": 0, "cluster_weight": 0,
          "smallest_weight": 0, "seed": 0}  # fmt: skip
+MOST_TREES = 100  # every level of every tree keeps a file open, and a process may have about a thousand
 POWERS = {"l3-hinge": 3.0, "l2-hinge": 2.0, "l1-hinge": 1.0, "sigmoid": 0.0}
 POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.invariants import Array, agree
+from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import score_candidates
@@ -63,6 +64,7 @@ def train(
     Solver and defaults are LIBLINEAR's as PECOS uses it; see longtail.kernels.dual.
     """
     rows, positives, shortlists = rows_of(features), _by_column(labels), _by_column(shortlist)
+    check_rows(rows, features.shape[1], "features of documents")
     problem = Problem(float(cost), float(bias), float(tolerance), max_passes, seed)
     n_labels, n_features = labels.shape[1], features.shape[1]
     column = np.arange(n_labels, dtype=np.int32) if lists is None else np.asarray(lists, np.int32)

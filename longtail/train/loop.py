@@ -219,12 +219,16 @@ class Training:
         """Write what a killed training needs to go on."""
         if self.step == self.on_disk:
             return
-        # A sum is finite only if every weight is; and it needs no memory, as a mask of the weights would.
-        if not all(math.isfinite(parameter.detach().sum()) for parameter in self.model.parameters()):
-            raise self._diverged("the weights are no longer finite")
+        self.refuse_infinite_weights()
         numbers, tensors = checkpoint.pack(self.model, self.groups, self.average)
         checkpoint.write(self.place / "last", self._state() | numbers, tensors)
         self.on_disk, self.saved = self.step, time.monotonic()
+
+    def refuse_infinite_weights(self) -> None:
+        """Stop before weights are written that no later step can mend."""
+        # A sum is finite only if every weight is; and it needs no memory, as a mask of the weights would.
+        if not all(math.isfinite(parameter.detach().sum()) for parameter in self.model.parameters()):
+            raise self._diverged("the weights are no longer finite")
 
     def resume(self) -> None:
         """Go on from the last checkpoint, if there is one."""
@@ -240,6 +244,7 @@ class Training:
             checkpoint.put_weights(self.model, checkpoint.read(self.place / "best", self.device)[1])
         else:
             self.average.settle()
+        self.refuse_infinite_weights()
         checkpoint.finish(self.place, self._state(), self.model)
         self.run.validation = self._kept()
         self.run.log("trained", name=self.name, steps=self.step, **self._kept())

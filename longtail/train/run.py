@@ -32,6 +32,7 @@ import psutil
 from longtail import store
 from longtail.corpus import Corpus
 from longtail.errors import MissingExtraError, ModelError, RunError
+from longtail.kernels.notice import telling
 
 if TYPE_CHECKING:
     from torch import nn
@@ -127,6 +128,11 @@ class Run:
             for name in numbers.keys() - {"time", "step"}:
                 self._board.add_scalar(f"{values['name']}/{name}", numbers[name], values["step"])
 
+    def warn(self, line: str) -> None:
+        """Say and log that something is likely wrong, and go on."""
+        self.say(f"careful: {line}")
+        self.log("warning", text=line)
+
     def announce(self, corpus: Corpus, need: Need) -> None:
         """Say what is coming, and refuse before hours are spent if the machine cannot hold it."""
         self.say(
@@ -159,7 +165,8 @@ def open_run(
     with (directory / "lock").open("a+") as lock, (directory / "log.jsonl").open("a", encoding="utf-8") as log:
         _lock(lock, directory)
         _claim(directory, {"method": method, "config": config, "corpus": corpus.fingerprint})
-        with _board(directory / "tensorboard", wanted=tensorboard) as board:
+        told = telling(None if say is silent else say)
+        with told, _board(directory / "tensorboard", wanted=tensorboard) as board:
             run = Run(directory, log, say, device, board)
             run.log("start", method=method, corpus=corpus.name, process=os.getpid())
             try:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail import store
+from longtail.errors import RunError
 from longtail.index.clusters import Clusters, Points, Tree, balanced_clusters, right_half, tree_over
 from longtail.kernels import threads
 
@@ -148,3 +149,10 @@ def test_a_tree_can_be_stored(tmp_path):
     back = store.read(tmp_path, Tree)
     assert all(np.array_equal(one, other) for one, other in zip(back.starts, tree.starts))
     assert np.array_equal(back.labels, tree.labels)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_points_that_are_not_finite_are_refused_with_advice(dense: bool):
+    points = np.array([[1, 0], [np.nan, 1], [0, 1]], np.float32)
+    with pytest.raises(RunError, match="not finite numbers; use a smaller learning rate"):
+        balanced_clusters(points if dense else sp.csr_array(points), 1, 0)

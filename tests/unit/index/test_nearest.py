@@ -12,7 +12,7 @@ import pytest
 from longtail import store
 from longtail.corpus import PAD
 from longtail.errors import MissingExtraError
-from longtail.index.nearest import Nearest, Search, built, nearest_over, unit
+from longtail.index.nearest import Graph, Nearest, Search, built, nearest_over, unit
 
 ALL, GRAPH = Search(), Search(exact_below=0, links=8, width=60)
 
@@ -53,8 +53,17 @@ def test_few_labels_are_all_found(search: Search, count: int):
     assert (np.sort(labels, axis=1) == np.arange(count)).all() and (np.diff(beliefs, axis=1) <= 0).all()
 
 
-def test_no_labels_no_answer():
-    assert nearest_over(np.zeros((3, 4), np.float32), ALL).find(cloud(2, 0, 4), 5)[0].shape == (2, 0)
+@pytest.mark.parametrize("search", [ALL, GRAPH])
+def test_no_labels_no_answer(search: Search):
+    index = nearest_over(np.zeros((3, 4), np.float32), search)
+    assert index.find(cloud(2, 0, 4), 5)[0].shape == index.find_for_many(cloud(2, 0, 4), 5).shape == (2, 0)
+
+
+def test_a_graph_over_no_labels_as_older_models_have_it_finds_nothing():
+    no_ints = np.zeros(0, np.int32)
+    empty = Graph(no_ints, np.zeros(1, np.int64), np.array([0, 16], np.int64), entry=-1, top=-1)
+    index = Nearest(no_ints, np.zeros((0, 4), np.float32), empty)
+    assert index.find(cloud(2, 0, 4), 5)[0].shape == (2, 0)
 
 
 def test_comparing_all_agrees_with_numpy():

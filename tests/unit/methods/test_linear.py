@@ -118,7 +118,15 @@ def test_more_trees_need_more(planted: Splits):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"trees": 0}, {"labels_per_cluster": 0}, {"beam": 0}, {"cost": 0}, {"tolerance": "nan"}, {"negatives": -1}],
+    [
+        {"trees": 0},
+        {"trees": 1_000_000},
+        {"labels_per_cluster": 0},
+        {"beam": 0},
+        {"cost": 0},
+        {"tolerance": "nan"},
+        {"negatives": -1},
+    ],
 )
 def test_impossible_settings_are_refused_by_name(wrong: dict):
     with pytest.raises(ConfigError, match=next(iter(wrong))):

@@ -465,6 +465,20 @@ def test_weights_that_are_not_finite_are_never_saved(tmp_path):
     assert len(trained(tmp_path, Tiny(), QUICK).told("batch")) == BATCHES - 7
 
 
+def test_weights_that_break_in_the_last_step_are_never_kept(tmp_path):
+    class BreaksInTheEnd(Tiny):
+        def loss(self, batch):
+            loss = super().loss(batch)
+            if len(self.told("batch")) == BATCHES:
+                self.linear.bias.register_hook(lambda gradient: gradient * math.nan)
+            return loss
+
+    rarely = replace(QUICK, checkpoint_every=1e9)
+    with pytest.raises(RunError, match="the weights are no longer finite"):
+        trained(tmp_path, BreaksInTheEnd(), rarely)
+    assert not (tmp_path / "training" / "tiny" / "final").exists()
+
+
 # -- telling ------------------------------------------------------------------------------------------------------
 
 

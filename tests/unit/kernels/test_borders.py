@@ -1,0 +1,446 @@
+"""Every kernel on input that is empty, degenerate or wrong: a right answer or a sentence, never memory of others."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from longtail import kernels
+from longtail.corpus import PAD
+from longtail.kernels.bag import bag_gradients, bag_sums
+from longtail.kernels.blocks import through_block
+from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.dropout import dropped
+from longtail.kernels.dual import Problem, solve, train_block
+from longtail.kernels.fusion import fused_top
+from longtail.kernels.gates import mixed, mixed_gradients
+from longtail.kernels.graph_search import walk
+from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved, upper_half
+from longtail.kernels.hits import NOWHERE, SOUND, find_places
+from longtail.kernels.label_rows import (
+    likeliest,
+    likeliest_for_many,
+    rank_members,
+    shortlist_gradients,
+    shortlist_logits,
+)
+from longtail.kernels.nearest import nearest
+from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
+from longtail.kernels.row_adam import move_rows
+from longtail.kernels.sparse_scores import open_nodes, score_candidates
+from longtail.kernels.terms import FREE, count_pairs, count_tokens, find_columns, find_slots, weigh
+from longtail.kernels.top import top_of_rows
+from longtail.kernels.words import (
+    CODE_POINTS,
+    UNKNOWN,
+    empty_table,
+    fill_slots,
+    number_words,
+    spell_words,
+    with_room,
+)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def ints(*rows: Any) -> np.ndarray:
+    return np.array(rows, np.int32)
+
+
+def pads(*shape: int) -> np.ndarray:
+    return np.full(shape, PAD, np.int32)
+
+
+def no_ints(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.int32)
+
+
+def sparse(*shape: int) -> Rows:
+    return rows_of(sp.csr_array(shape, dtype=np.float32))
+
+
+def one_entry(column: int) -> Rows:
+    """A row with a single entry, which may name any column."""
+    return np.array([0, 1]), ints(column), ones(1)
+
+
+def moved(*table: int, rows: np.ndarray, step: int = 1) -> np.ndarray:
+    table_ = floats(*table)
+    move_rows(table_, (floats(*table), floats(*table)), rows, ones(len(rows), table[1]), step, 0.1)
+    return table_
+
+
+def counted(kernel: Callable[..., Any], ids: np.ndarray, offsets: np.ndarray, *tables: np.ndarray) -> list:
+    kernel(ids, offsets, 0, *tables)
+    return tables[-1].tolist()
+
+
+PROBLEM = Problem(cost=1.0, bias=1.0, tolerance=0.1, max_passes=5, seed=0)
+LOWERS = np.zeros(CODE_POINTS, np.int32)
+OFFSETS = np.zeros(1, np.int64)
+NO_PAIRS, COUNTS = np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
+# Three nodes, each linked to the next; a graph of one level, as faiss lays it out.
+LINKS, STARTS, LEVELS = ints(1, PAD, 2, PAD, 0, PAD), np.array([0, 2, 4, 6]), np.array([0, 2])
+NO_GRAPH = no_ints(0), np.zeros(1, np.int64), np.array([0, 2])
+TREE = np.array([0, 2, 2])  # a node with two children and one without
+
+
+# What a kernel answers where there is nothing, or too little, to work on.
+DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
+    "bag_sums: no bags": (lambda: bag_sums(sparse(0, 3), floats(3, 2)), floats(0, 2)),
+    "bag_sums: no tokens": (lambda: bag_sums(sparse(2, 0), floats(0, 2)), floats(2, 2)),
+    "bag_sums: vectors of no numbers": (lambda: bag_sums(one_entry(0), floats(1, 0)), floats(1, 0)),
+    "bag_gradients: no bags": (lambda: bag_gradients(sparse(0, 3), floats(0, 2)), (no_ints(0), floats(0, 2))),
+    "bag_gradients: empty bags": (lambda: bag_gradients(sparse(2, 3), ones(2, 2)), (no_ints(0), floats(0, 2))),
+    "through_block: no texts": (lambda: through_block(floats(0, 2), ones(2, 2), ones(2), ones(2)), floats(0, 2)),
+    "through_block: no numbers": (lambda: through_block(floats(3, 0), ones(0, 0), ones(0), ones(0)), floats(3, 0)),
+    "dropped: nothing": (lambda: dropped(floats(0, 4), 0.5, 1), floats(0, 4)),
+    "dropped: none": (lambda: dropped(ones(2, 2), 0.0, 1), ones(2, 2)),
+    "solve: no documents": (
+        lambda: solve(sparse(0, 3), 3, np.zeros((0, 2), np.int8), PROBLEM), (floats(3, 2), floats(2))
+    ),
+    "solve: no labels": (lambda: solve(sparse(2, 3), 3, np.zeros((2, 0), np.int8), PROBLEM), (floats(3, 0), floats(0))),
+    "solve: documents that take no part": (
+        lambda: solve(one_entry(0), 3, np.zeros((1, 2), np.int8), PROBLEM), (floats(3, 2), floats(2))
+    ),
+    "train_block: no documents": (
+        lambda: train_block(sparse(0, 3), sparse(2, 0), sparse(1, 0), ints(0, 1), ints(0, 0), 3, PROBLEM, 0.1),
+        (np.zeros(3, np.int64), no_ints(0), floats(0), floats(2)),
+    ),
+    "train_block: no features": (
+        lambda: train_block(sparse(2, 0), sparse(1, 2), sparse(1, 2), ints(0), ints(0), 0, PROBLEM, 0.1),
+        (np.zeros(2, np.int64), no_ints(0), floats(0), floats(1)),
+    ),
+    "fused_top: no documents": (
+        lambda: fused_top(floats(0, 2), ones(3, 2), ones(3), no_ints(0, 4), floats(0, 4), 0.5, 2),
+        (no_ints(0, 2), floats(0, 2)),
+    ),
+    "fused_top: empty shortlists": (
+        lambda: fused_top(ones(1, 2), ones(3, 2), ones(3), no_ints(1, 0), floats(1, 0), 0.5, 2),
+        (pads(1, 2), floats(1, 2)),
+    ),
+    "fused_top: shortlists of PAD": (
+        lambda: fused_top(ones(1, 2), ones(3, 2), ones(3), pads(1, 4), floats(1, 4), 0.5, 2), (pads(1, 2), floats(1, 2))
+    ),
+    "fused_top: no labels": (
+        lambda: fused_top(ones(1, 2), ones(0, 2), ones(0), pads(1, 4), floats(1, 4), 0.5, 2), (pads(1, 2), floats(1, 2))
+    ),
+    "fused_top: k of 0": (
+        lambda: fused_top(ones(1, 2), ones(3, 2), ones(3), ints([0, 1]), ones(1, 2), 0.5, 0),
+        (no_ints(1, 0), floats(1, 0)),
+    ),
+    "mixed: no rows": (lambda: mixed(floats(0, 2), floats(0, 2), ones(2), ones(2)), floats(0, 2)),
+    "mixed_gradients: no rows": (
+        lambda: mixed_gradients(floats(0, 2), floats(0, 2), floats(0, 2), ones(2), ones(2)),
+        (floats(0, 2), floats(0, 2), floats(2), floats(2)),
+    ),
+    "walk: a graph without nodes, which is entered at -1": (
+        lambda: walk(ones(3, 2), floats(0, 2), *NO_GRAPH, entry=-1, top=-1, k=4), (pads(3, 4), floats(3, 4))
+    ),
+    "walk: no documents": (
+        lambda: walk(floats(0, 2), ones(3, 2), LINKS, STARTS, LEVELS, 0, 0, 2), (no_ints(0, 2), floats(0, 2))
+    ),
+    "walk: k of 0": (
+        lambda: walk(ones(2, 2), ones(3, 2), LINKS, STARTS, LEVELS, 0, 0, 0), (no_ints(2, 0), floats(2, 0))
+    ),
+    "walk: more wanted than there are nodes, all equally near": (
+        lambda: walk(floats(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, 1, 0, 5),
+        (ints([0, 1, 2, PAD, PAD]), np.array([[0.5, 0.5, 0.5, 0, 0]], np.float32)),
+    ),
+    "halved: no members": (lambda: halved(sparse(2, 3), no_ints(0), np.zeros(0, np.int8), floats(3, 2)), no_ints(0)),
+    "halved: one member": (lambda: halved(ones(2, 3), ints(1), np.array([NEITHER], np.int8), floats(3, 2)), ints(LEFT)),
+    "halved: points of no dimensions": (
+        lambda: halved(ones(2, 0), ints(0, 1), np.array([LEFT, RIGHT], np.int8), floats(0, 2)), ints(LEFT, RIGHT)
+    ),
+    "upper_half: no scores": (lambda: upper_half(np.zeros(0)), no_ints(0)),
+    "upper_half: one score": (lambda: upper_half(np.ones(1)), ints(LEFT)),
+    "find_places: no documents": (
+        lambda: find_places(no_ints(0, 3), sp.csr_array((0, 4)), sp.csr_array((0, 4))), (no_ints(0), SOUND)
+    ),
+    "find_places: rankings of no labels": (
+        lambda: find_places(no_ints(1, 0), sp.csr_array([[0, 1]]), sp.csr_array((1, 2))), (ints(NOWHERE), SOUND)
+    ),
+    "find_places: no labels at all": (
+        lambda: find_places(pads(2, 3), sp.csr_array((2, 0)), sp.csr_array((2, 0))), (no_ints(0), SOUND)
+    ),
+    "shortlist_logits: no rows": (lambda: shortlist_logits(ones(2, 3), ones(0, 3), pads(2, 4)), floats(2, 4)),
+    "shortlist_logits: empty shortlists": (
+        lambda: shortlist_logits(ones(2, 3), ones(4, 3), no_ints(2, 0)), floats(2, 0)
+    ),
+    "shortlist_gradients: no rows": (
+        lambda: shortlist_gradients(ones(2, 3), ones(0, 3), pads(2, 4), ones(2, 4)), (floats(2, 3), floats(0, 3))
+    ),
+    "likeliest: no rows": (lambda: likeliest(ones(2, 3), ones(0, 3), ones(0), 4), (pads(2, 4), floats(2, 4))),
+    "likeliest: k of 0": (lambda: likeliest(ones(2, 3), ones(5, 3), ones(5), 0), (no_ints(2, 0), floats(2, 0))),
+    "likeliest: more wanted than there are": (
+        lambda: likeliest(floats(1, 3), ones(2, 3), floats(2), 3),
+        (ints([0, 1, PAD]), np.array([[0.5, 0.5, 0]], np.float32)),
+    ),
+    "likeliest_for_many: no rows": (lambda: likeliest_for_many(ones(2, 3), ones(0, 3), ones(0), 4), pads(2, 4)),
+    "likeliest_for_many: k of 0": (lambda: likeliest_for_many(ones(2, 3), ones(5, 3), ones(5), 0), no_ints(2, 0)),
+    "rank_members: clusters without labels": (
+        lambda: rank_members(
+            ones(1, 2), ones(0, 2), ones(0), np.zeros(3, np.int64), no_ints(0), ints([0, 1]), ones(1, 2), 2
+        ),
+        (pads(1, 2), floats(1, 2)),
+    ),
+    "rank_members: no cluster opened": (
+        lambda: rank_members(
+            ones(1, 2), ones(2, 2), ones(2), np.array([0, 2]), ints(0, 1), pads(1, 3), floats(1, 3), 2
+        ),
+        (pads(1, 2), floats(1, 2)),
+    ),
+    "rank_members: no clusters": (
+        lambda: rank_members(ones(1, 2), ones(0, 2), ones(0), OFFSETS, no_ints(0), no_ints(1, 0), floats(1, 0), 2),
+        (pads(1, 2), floats(1, 2)),
+    ),
+    "nearest: no documents": (lambda: nearest(sparse(0, 3), sparse(3, 4), 4, 2), (no_ints(0, 2), floats(0, 2))),
+    "nearest: no labels": (lambda: nearest(one_entry(0), sparse(3, 0), 0, 2), (pads(1, 2), floats(1, 2))),
+    "nearest: no features": (lambda: nearest(sparse(2, 0), sparse(0, 4), 4, 2), (pads(2, 2), floats(2, 2))),
+    "nearest: k of 0": (lambda: nearest(one_entry(0), one_entry(0), 1, 0), (no_ints(1, 0), floats(1, 0))),
+    "opened: no clusters": (lambda: opened(ones(2, 3), ones(0, 3), ones(0), 10.0, 4), (pads(2, 4), floats(2, 4))),
+    "opened: a beam of 0": (lambda: opened(ones(2, 3), ones(5, 3), ones(5), 10.0, 0), (no_ints(2, 0), floats(2, 0))),
+    "opened: a wider beam than there are clusters": (
+        lambda: opened(floats(1, 3), ones(2, 3), floats(2), 1.0, 3),
+        (ints([0, 1, PAD]), np.array([[0.5, 0.5, 0]], np.float32)),
+    ),
+    "nowhere: no labels": (lambda: nowhere(0), no_ints(0)),
+    "best_labels: no clusters": (
+        lambda: best_labels(pads(2, 3), floats(2, 3), no_ints(0, 4), floats(0, 4), 5, 2), (pads(2, 2), floats(2, 2))
+    ),
+    "best_labels: clusters that lead nowhere": (
+        lambda: best_labels(ints([0, 1]), ones(1, 2), pads(2, 4), floats(2, 4), 5, 2), (pads(1, 2), floats(1, 2))
+    ),
+    "best_labels: clusters without edges": (
+        lambda: best_labels(ints([0, 1]), ones(1, 2), no_ints(2, 0), floats(2, 0), 0, 2), (pads(1, 2), floats(1, 2))
+    ),
+    "best_labels: k of 0": (
+        lambda: best_labels(ints([0]), ones(1, 1), ints([3]), ones(1, 1), 5, 0), (no_ints(1, 0), floats(1, 0))
+    ),
+    "log_beliefs: nothing wanted": (
+        lambda: log_beliefs(no_ints(1, 0), ints([0]), ones(1, 1), ints([3]), ones(1, 1), 5, True), floats(1, 0)
+    ),
+    "log_beliefs: no clusters": (
+        lambda: log_beliefs(ints([2]), pads(1, 3), floats(1, 3), no_ints(0, 4), floats(0, 4), 5, True),
+        np.full((1, 1), -np.inf, np.float32),
+    ),
+    "log_belief_gradients: nothing wanted": (
+        lambda: log_belief_gradients(
+            floats(1, 0), floats(1, 0), no_ints(1, 0), ints([0]), ones(1, 1), ints([3]), ones(1, 1), 5, False
+        ),
+        (floats(1, 1), floats(1, 1)),
+    ),
+    "log_belief_gradients: no documents": (
+        lambda: log_belief_gradients(
+            floats(0, 2), floats(0, 2), no_ints(0, 2), no_ints(0, 3), floats(0, 3), ints([3]), ones(1, 1), 5, True
+        ),
+        (floats(0, 3), floats(1, 1)),
+    ),
+    "move_rows: no rows": (lambda: moved(3, 2, rows=no_ints(0)), floats(3, 2)),
+    "move_rows: an empty table": (lambda: moved(0, 2, rows=no_ints(0)), floats(0, 2)),
+    "score_candidates: no documents": (
+        lambda: score_candidates(sparse(0, 3), sparse(2, 3), ones(2), no_ints(0, 4), 3), floats(0, 4)
+    ),
+    "score_candidates: no labels": (
+        lambda: score_candidates(one_entry(0), sparse(0, 3), ones(0), pads(1, 4), 3), floats(1, 4)
+    ),
+    "score_candidates: no candidates": (
+        lambda: score_candidates(one_entry(0), sparse(2, 3), ones(2), no_ints(1, 0), 3), floats(1, 0)
+    ),
+    "open_nodes: an empty beam": (
+        lambda: open_nodes(one_entry(0), sparse(3, 2), ones(2), TREE, ints(7, 8), (pads(1, 2), floats(1, 2)), 3, 3.0),
+        (pads(1, 3), floats(1, 3)),
+    ),
+    "open_nodes: a node without children": (
+        lambda: open_nodes(one_entry(0), sparse(3, 2), ones(2), TREE, ints(7, 8), (ints([1]), ones(1, 1)), 3, 3.0),
+        (pads(1, 3), floats(1, 3)),
+    ),
+    "open_nodes: no nodes at all": (
+        lambda: open_nodes(
+            one_entry(0), sparse(3, 0), ones(0), OFFSETS, no_ints(0), (pads(1, 2), floats(1, 2)), 3, 3.0
+        ),
+        (pads(1, 3), floats(1, 3)),
+    ),
+    "open_nodes: k of 0": (
+        lambda: open_nodes(one_entry(0), sparse(3, 2), ones(2), TREE, ints(7, 8), (ints([0]), ones(1, 1)), 0, 3.0),
+        (no_ints(1, 0), floats(1, 0)),
+    ),
+    "open_nodes: a document without features": (
+        lambda: open_nodes(sparse(1, 3), sparse(3, 2), ones(2), TREE, ints(7, 8), (ints([0]), ones(1, 1)), 2, 3.0),
+        (ints([7, 8]), ones(1, 2)),
+    ),
+    "top_of_rows: no columns": (lambda: top_of_rows(sparse(2, 0), 3), (pads(2, 3), floats(2, 3))),
+    "top_of_rows: k of 0": (lambda: top_of_rows(one_entry(4), 0), (no_ints(1, 0), floats(1, 0))),
+    "count_tokens: no rows": (lambda: counted(count_tokens, no_ints(0), OFFSETS, COUNTS.copy()), []),
+    "count_tokens: unknown tokens": (
+        lambda: counted(count_tokens, ints(UNKNOWN), np.array([0, 1]), np.zeros((1, 3), np.int64)), [[0, 0, 0]]
+    ),
+    "count_pairs: no rows": (
+        lambda: counted(count_pairs, no_ints(0), OFFSETS, NO_PAIRS.copy(), COUNTS.copy()), []
+    ),
+    "find_slots: no pairs": (lambda: find_slots(NO_PAIRS.copy(), NO_PAIRS), NO_PAIRS),
+    "find_columns: no terms": (
+        lambda: find_columns(no_ints(0), np.zeros(3, np.int64), no_ints(0), NO_PAIRS, no_ints(0)),
+        (no_ints(0), np.zeros(3, np.int64)),
+    ),
+    "weigh: no rows": (lambda: weigh(no_ints(0), OFFSETS, ones(0), True), (no_ints(0), floats(0), OFFSETS)),
+    "weigh: terms that weigh nothing": (
+        lambda: weigh(ints(0, 1), np.array([0, 2]), floats(2), True), (ints(0, 1), floats(2), np.array([0, 2]))
+    ),
+    "spell_words: no texts": (
+        lambda: spell_words(np.zeros(0, np.uint8), NO_PAIRS, NO_PAIRS, LOWERS),
+        (np.zeros(0, np.uint64), OFFSETS, OFFSETS, True),
+    ),
+    "spell_words: empty texts": (
+        lambda: spell_words(np.zeros(0, np.uint8), np.zeros(2, np.int64), np.zeros(2, np.int64), LOWERS),
+        (np.zeros(0, np.uint64), OFFSETS, np.zeros(3, np.int64), True),
+    ),
+    "empty_table: no words": (lambda: empty_table().size.tolist(), [0]),
+    "with_room: for nothing": (lambda: with_room(empty_table(), 0, 0).size.tolist(), [0]),
+    "number_words: no words": (lambda: number_words(np.zeros(0, np.uint64), OFFSETS, empty_table(), True), no_ints(0)),
+    "number_words: words of an empty table": (
+        lambda: number_words(np.ones(1, np.uint64), np.array([0, 1]), empty_table(), False), ints(UNKNOWN)
+    ),
+    "fill_slots: no words": (lambda: fill_slots(np.zeros(2, np.uint64), OFFSETS, np.zeros(0, np.uint64), 0), None),
+}  # fmt: skip
+
+
+def parts(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_there_is_an_answer_where_there_is_nothing_to_work_on(case: str):
+    call, expected = DEGENERATE[case]
+    for answer, right in zip(parts(call()), parts(expected), strict=True):
+        assert np.shape(answer) == np.shape(right)
+        np.testing.assert_array_equal(answer, right)
+
+
+# What compiled loops must never see.
+WRONG: dict[str, Callable[[], Any]] = {
+    "bag_sums: a token without a vector": lambda: bag_sums(one_entry(3), floats(3, 2)),
+    "bag_sums: a negative token": lambda: bag_sums(one_entry(-1), floats(3, 2)),
+    "bag_sums: rows beyond their entries": lambda: bag_sums((np.array([0, 2]), ints(0), ones(1)), floats(3, 2)),
+    "bag_sums: rows before their entries": lambda: bag_sums((np.array([-1, 1]), ints(0), ones(1)), floats(3, 2)),
+    "bag_sums: entries without weights": lambda: bag_sums((np.array([0, 1]), ints(0), ones(0)), floats(3, 2)),
+    "bag_gradients: a negative token": lambda: bag_gradients(one_entry(-1), floats(1, 2)),
+    "bag_gradients: fewer gradients than bags": lambda: bag_gradients(one_entry(0), floats(0, 2)),
+    "through_block: vectors of another length": lambda: through_block(ones(1, 3), ones(2, 2), ones(2), ones(2)),
+    "dropped: all": lambda: dropped(ones(2), 1.0, 0),
+    "solve: fewer signs than documents": lambda: solve(sparse(2, 3), 3, np.zeros((1, 2), np.int8), PROBLEM),
+    "train_block: a label that does not exist": lambda: train_block(
+        sparse(2, 3), sparse(1, 2), sparse(1, 2), ints(1), ints(0), 3, PROBLEM, 0.1
+    ),
+    "train_block: a list that does not exist": lambda: train_block(
+        sparse(2, 3), sparse(1, 2), sparse(1, 2), ints(0), ints(1), 3, PROBLEM, 0.1
+    ),
+    "train_block: a document that does not exist": lambda: train_block(
+        sparse(2, 3), one_entry(2), sparse(1, 2), ints(0), ints(0), 3, PROBLEM, 0.1
+    ),
+    "fused_top: a label without a classifier": lambda: fused_top(
+        ones(1, 2), ones(3, 2), ones(3), ints([3]), ones(1, 1), 0.5, 1
+    ),
+    "mixed: rows of different lengths": lambda: mixed(ones(2, 3), ones(2, 2), ones(3), ones(3)),
+    "mixed_gradients: fewer gradients than rows": lambda: mixed_gradients(
+        ones(1, 3), ones(2, 3), ones(2, 3), ones(3), ones(3)
+    ),
+    "walk: entered at a node that does not exist": lambda: walk(ones(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, 3, 0, 1),
+    "walk: entered at -1": lambda: walk(ones(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, -1, 0, 1),
+    "walk: a level that does not exist": lambda: walk(ones(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, 0, 1, 1),
+    "walk: fewer links than nodes": lambda: walk(ones(1, 2), ones(4, 2), LINKS, STARTS, LEVELS, 0, 0, 1),
+    "halved: a member that does not exist": lambda: halved(
+        ones(2, 3), ints(0, 2), np.array([LEFT, RIGHT], np.int8), floats(3, 2)
+    ),
+    "find_places: fewer rankings than documents": lambda: find_places(
+        no_ints(1, 1), sp.csr_array((2, 4)), sp.csr_array((2, 4))
+    ),
+    "shortlist_logits: a row that does not exist": lambda: shortlist_logits(ones(1, 3), ones(2, 3), ints([2])),
+    "shortlist_gradients: a row that does not exist": lambda: shortlist_gradients(
+        ones(1, 3), ones(2, 3), ints([2]), ones(1, 1)
+    ),
+    "likeliest: fewer biases than rows": lambda: likeliest(ones(1, 3), ones(2, 3), ones(1), 1),
+    "rank_members: a cluster that does not exist": lambda: rank_members(
+        ones(1, 2), ones(2, 2), ones(2), np.array([0, 2]), ints(0, 1), ints([1]), ones(1, 1), 2
+    ),
+    "nearest: a feature that does not exist": lambda: nearest(one_entry(3), sparse(3, 4), 4, 2),
+    "opened: rows of another length": lambda: opened(ones(1, 2), ones(3, 3), ones(3), 10.0, 2),
+    "best_labels: a cluster that does not exist": lambda: best_labels(
+        ints([1]), ones(1, 1), ints([3]), ones(1, 1), 5, 1
+    ),
+    "log_beliefs: a label that does not exist": lambda: log_beliefs(
+        ints([5]), ints([0]), ones(1, 1), ints([3]), ones(1, 1), 5, True
+    ),
+    "log_belief_gradients: a label that does not exist": lambda: log_belief_gradients(
+        ones(1, 1), ones(1, 1), ints([5]), ints([0]), ones(1, 1), ints([3]), ones(1, 1), 5, True
+    ),
+    "move_rows: a row that does not exist": lambda: moved(3, 2, rows=ints(3)),
+    "move_rows: step 0": lambda: moved(3, 2, rows=ints(0), step=0),
+    "score_candidates: a candidate that does not exist": lambda: score_candidates(
+        one_entry(0), sparse(2, 3), ones(2), ints([2]), 3
+    ),
+    "open_nodes: a node that does not exist": lambda: open_nodes(
+        one_entry(0), sparse(3, 2), ones(2), TREE, ints(7, 8), (ints([2]), ones(1, 1)), 3, 3.0
+    ),
+    "open_nodes: a feature that does not exist": lambda: open_nodes(
+        one_entry(3), sparse(3, 2), ones(2), TREE, ints(7, 8), (ints([0]), ones(1, 1)), 3, 3.0
+    ),
+    "count_tokens: a token that does not exist": lambda: counted(
+        count_tokens, ints(0), np.array([0, 1]), COUNTS.copy()
+    ),
+    "count_tokens: rows beyond their tokens": lambda: counted(
+        count_tokens, ints(0), np.array([0, 2]), np.zeros((1, 3), np.int64)
+    ),
+    "count_pairs: no room": lambda: counted(
+        count_pairs, ints(0, 0), np.array([0, 2]), NO_PAIRS.copy(), COUNTS.copy()
+    ),
+    "find_slots: no room": lambda: find_slots(np.full(1, FREE, np.int64), np.array([5])),
+    "find_columns: a token that does not exist": lambda: find_columns(
+        ints(2), np.array([0, 1]), ints(0, 1), NO_PAIRS, no_ints(0)
+    ),
+    "weigh: a term that does not exist": lambda: weigh(ints(2), np.array([0, 1]), ones(2), True),
+    "spell_words: a text beyond the data": lambda: spell_words(
+        np.zeros(2, np.uint8), np.array([0]), np.array([3]), LOWERS
+    ),
+    "number_words: no room": lambda: number_words(np.ones(2, np.uint64), np.array([0, 1, 2]), empty_table(), True),
+    "number_words: a word beyond its blocks": lambda: number_words(
+        np.ones(1, np.uint64), np.array([0, 2]), empty_table(), False
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_would_lead_out_of_an_array_is_refused(case: str):
+    with pytest.raises(ValueError):
+        WRONG[case]()
+
+
+PLUMBING = {"borders", "compiled", "csr", "notice", "threads"}  # modules without a loop of their own
+FOR_OTHER_KERNELS = {"find_slot", "keep_best", "product", "sigmoid", "tile_logits"}  # called by compiled code alone
+
+
+def test_every_kernel_is_asked_about_nothing():
+    public = set()
+    for module in pkgutil.iter_modules(kernels.__path__):
+        if module.name not in PLUMBING:
+            found = vars(importlib.import_module(f"longtail.kernels.{module.name}")).items()
+            public |= {name for name, value in found if callable(value) and is_kernel(name, value, module.name)}
+    assert public - FOR_OTHER_KERNELS == {case.partition(":")[0] for case in DEGENERATE}
+
+
+def is_kernel(name: str, value: object, module: str) -> bool:
+    own = getattr(value, "__module__", "") == f"longtail.kernels.{module}"
+    return own and not name.startswith("_") and not inspect.isclass(value)
