@@ -194,6 +194,8 @@ def test_documents_without_labels_break_nothing(name: str):
 def test_ready_made_features_serve_in_place_of_text_or_are_refused_aloud(name: str, planted: Splits):
     train = planted.train
     given = Documents(features=sp.csr_array(train.labels.astype(np.float32)))
+    for array in (given.features.data, given.features.indices, given.features.indptr):
+        array.flags.writeable = False  # as those of a loaded corpus, which are mapped from disk
     corpus = dataclasses.replace(train, documents=given).fingerprinted()
     try:
         model = trained(name, corpus)
