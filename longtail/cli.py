@@ -14,6 +14,7 @@ from longtail.errors import ConfigError, LongtailError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longtail.corpus import Splits
     from longtail.predictor import Predictor
 
 
@@ -91,6 +92,29 @@ def convert(
 
 
 @app.command()
+def split(
+    corpus: CorpusArgument,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")],
+    test: Annotated[float, typer.Option(help="Share of the documents to judge models by.")] = 0.1,
+    valid: Annotated[float, typer.Option(help="Share of the documents to choose by, as `calibrate` does.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the documents.")] = 0,
+    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    anew: Annotated[bool, typer.Option("--anew", help="Put splits that exist together first.")] = False,
+) -> None:
+    """Divide a corpus at random into train and test documents; equal texts stay together."""
+    from longtail.data.divide import divide
+    from longtail.data.load import load
+    from longtail.data.write import write
+
+    parts = divide(load(corpus), test, valid, seed=seed, anew=anew)
+    write(parts, out, to)
+    official, judges = parts.train.official_valid, parts.split("test")
+    counts = {"train": parts.train, "valid": official, "test": judges}
+    said = ", ".join(f"{len(part):,} {name}" for name, part in counts.items() if part is not None)
+    _say(f"wrote {out}: {said} documents")
+
+
+@app.command()
 def train(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
     corpus: CorpusArgument,
@@ -120,6 +144,17 @@ def train(
     documents = splits.without_valid if hold_out else splits.train
     fit(method, documents, run=run, say=_say, device=device, tensorboard=tensorboard, **settings)
     _say(f"done: {run / 'model'}")
+    if splits.test is None:
+        _say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))
+
+
+def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:
+    """What to do after a training on a corpus without a test split."""
+    from longtail.corpus import WITHOUT_TEST
+
+    if hold_out or splits.train.official_valid is not None:
+        return f"there is no test split; judge it by: longtail evaluate {model} {corpus} --split val"
+    return f"there is no test split, and the model learned from every document; to judge one, {WITHOUT_TEST}"
 
 
 @app.command()
@@ -138,17 +173,19 @@ def evaluate(
     from longtail.data.load import load
     from longtail.evaluation import evaluate as scored
     from longtail.predictor import open_model
-    from longtail.validation import chosen_by
+    from longtail.validation import cautions
 
     opened = open_model(model)
-    documents = load(corpus).split(split)
+    splits = load(corpus)
+    documents = splits.split(split)
     result = scored(opened, documents, ks=_cut_offs(k), a=a, b=b)
-    if chosen := chosen_by(opened, documents):
-        _say(f"careful: these very documents chose the model's {' and '.join(chosen)}; the numbers flatter it")
+    careful = cautions(opened, documents, splits)
+    for line in careful:
+        _say(f"careful: {line}")
     _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
     _screen().print(report.scores_report(result))
     if as_json:
-        _write_json(as_json, result.to_json())
+        _write_json(as_json, result.to_json() | {"careful": careful})
     if plots:
         report.plots(result, plots)
         report.edge_plots(opened, plots)

@@ -10,7 +10,7 @@ import pytest
 
 from longtail import open as open_model
 from longtail.corpus import Corpus, Splits
-from tests.flow.test_cli import longtail, worked
+from tests.flow.test_cli import longtail, refused, worked
 from tests.planted import word
 
 
@@ -102,3 +102,51 @@ def test_filtered_pairs_on_disk_are_those_of_the_models_labels(model: Path, plan
     worked(longtail("evaluate", model, tmp_path, "--json", tmp_path / "after.json"))
     before, after = (json.loads((tmp_path / f"{name}.json").read_text())["metrics"] for name in ("before", "after"))
     assert before["R@100"] > 90 and after["R@100"] == 0
+
+
+# -- one file, and how to judge a model of it ------------------------------------------------------------------------
+
+
+def test_judging_by_documents_that_were_learned_from_is_said_aloud(model: Path, train_file: Path, tmp_path: Path):
+    for split in ("val", "trn"):
+        answer = longtail("evaluate", model, train_file, "--split", split, "--json", tmp_path / "m.json")
+        assert worked(answer) and "careful: the model learned from these very documents" in answer.stderr
+        assert "learned from" in json.loads((tmp_path / "m.json").read_text())["careful"][0]
+
+
+def test_one_file_has_two_ways_to_an_honest_number(model: Path, train_file: Path, tmp_path: Path):
+    told = refused(longtail("evaluate", model, train_file))
+    assert "no test split" in told and "longtail split" in told and "--hold-out" in told
+
+    answer = longtail("train", "centroid", train_file, "--run", tmp_path / "held", "--hold-out")
+    assert (
+        worked(answer) == ""
+        and f"longtail evaluate {tmp_path / 'held/model'} {train_file} --split val" in answer.stderr
+    )
+    answer = longtail("evaluate", tmp_path / "held/model", train_file, "--split", "val")
+    assert worked(answer) and "careful" not in answer.stderr
+
+    answer = longtail("split", train_file, "--test", 0.2, "--valid", 0.1, "--seed", 4, "--out", tmp_path / "parts")
+    assert worked(answer) == "" and "420 train, 60 valid, 120 test documents" in answer.stderr
+    answer = longtail("train", "centroid", tmp_path / "parts", "--run", tmp_path / "run")
+    assert worked(answer) == "" and "test split" not in answer.stderr
+    answer = longtail("evaluate", tmp_path / "run/model", tmp_path / "parts", "--json", tmp_path / "m.json")
+    assert worked(answer) and "careful" not in answer.stderr
+    found = json.loads((tmp_path / "m.json").read_text())
+    assert found["corpus"]["documents"] == 120 and found["careful"] == []
+
+
+def test_training_on_all_of_one_file_ends_with_how_to_judge(train_file: Path, tmp_path: Path):
+    answer = longtail("train", "centroid", train_file, "--run", tmp_path / "run")
+    assert worked(answer) == "" and "to judge one, make a test split with `longtail split" in answer.stderr
+
+
+def test_a_corpus_that_cannot_be_divided_is_refused_with_a_sentence(train_file: Path, place: Path, tmp_path: Path):
+    features = tmp_path / "sparse.txt"
+    features.write_text("20 2 2\n" + "\n".join(f"{at % 2} 0:{at + 1} 1:1" for at in range(20)) + "\n")
+    assert "only texts can be written" in refused(longtail("split", features, "--out", tmp_path / "a"))
+    assert "write shares" in refused(longtail("split", train_file, "--test", 2, "--out", tmp_path / "a"))
+    worked(longtail("split", train_file, "--out", tmp_path / "a", "--to", "parquet"))
+    assert "has a test split already" in refused(longtail("split", tmp_path / "a", "--out", tmp_path / "b"))
+    assert "exists already" in refused(longtail("split", tmp_path / "a", "--anew", "--out", tmp_path / "a"))
+    assert worked(longtail("split", tmp_path / "a", "--anew", "--out", tmp_path / "b")) == ""
