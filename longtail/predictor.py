@@ -41,6 +41,7 @@ from longtail.train.run import open_run, silent, versions
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
 AUTO = "auto"  # the threshold that was chosen for the model
+WIDEST = 1000  # columns of an answer where there are fewer labels: enough for every cut-off in use
 LABELS = 5  # suggested for a text, where nobody says how many
 
 
@@ -83,11 +84,16 @@ class Predictor:
     calibration: Calibration | None = None
 
     def rank(self, documents: Documents, k: int = 5) -> Ranking:
-        """The k best labels of each document, as arrays."""
+        """The k best labels of each document, as arrays (documents, k).
+
+        Work and memory are for no more labels than there are, whatever k is: behind the last label stands PAD, and
+        an answer is never wider than the number of labels or 1,000, whichever is more.
+        """
         if k < 1:
             raise ConfigError(f"k = {k}: ask for at least one label")
-        ranking = self.model.rank(documents, k)
-        return ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
+        ranking = self.model.rank(documents, min(k, len(self.labels)))
+        ranking = ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
+        return ranking.padded(min(k, max(len(self.labels), WIDEST)))
 
     def predict(
         self, texts: Iterable[str], k: int | None = None, threshold: float | str = 0.0

@@ -95,7 +95,7 @@ def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") 
     def worth(ranking: Ranking) -> float:
         return evaluate_ranking(ranking, truth, train=seen, ks=[k], filtered=filtered).metrics[metric]
 
-    weights, value = choose_weights(rankings, worth, k + spare(filtered))
+    weights, value = choose_weights(rankings, worth, min(k + spare(filtered), rankings[0].k))
     both = combine(members, weights)
     chosen = _whose(corpus, len(left)) | {"metric": metric, "value": round(value, 4)}
     return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
