@@ -124,7 +124,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Draws everything that is random.")] = None,
-    device: Annotated[str, typer.Option(help="Where neural methods train: cpu, cuda, cuda:1.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where methods that use torch train: cpu, cuda, cuda:1.")] = "cpu",
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
     hold_out: Annotated[
         bool, typer.Option("--hold-out", help="Leave the val split out, for `calibrate` and `ensemble` to choose by.")
@@ -134,9 +134,10 @@ def train(
     from longtail.config import parse_assignment, read_toml
     from longtail.data.load import load
     from longtail.methods import method as known
-    from longtail.predictor import fit
+    from longtail.predictor import check_device, fit
 
     known(method)  # a misspelt method or setting should not wait for the corpus
+    check_device(method, device)
     settings: dict[str, Any] = read_toml(config) if config else {}
     settings |= dict(map(parse_assignment, set_ or []))
     settings |= {} if seed is None else {"seed": seed}

@@ -36,6 +36,7 @@ from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
+from longtail.train import device as device_of
 from longtail.train.run import open_run, silent, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
@@ -207,6 +208,7 @@ def fit(
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
     called = method(name)
     config = settings_of.build(called.Config, settings)
+    check_device(name, device)
     with (
         _place(run) as place,
         open_run(
@@ -229,6 +231,11 @@ def fit(
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
+
+
+def check_device(name: str, device: str) -> None:
+    """Raise unless a method can train on this device: cpu, cuda, cuda:1."""
+    device_of.check_device(device, name, cpu_only=getattr(method(name), "CPU_ONLY", False))
 
 
 def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:

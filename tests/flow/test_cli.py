@@ -216,6 +216,12 @@ def test_another_config_in_the_same_directory_is_refused_by_name(model: Path, co
         (("train", "linear", "CORPUS", "--run", "RUN", "--set", "beam=x"), "beam"),
         (("train", "linear", "CORPUS", "--run", "RUN", "--set", "beam"), "field=value"),
         (("train", "linear", "CORPUS", "--run", "RUN", "--config", "/no/such.toml"), "/no/such.toml"),
+        (
+            ("train", "linear", "/no/such/corpus", "--run", "RUN", "--device", "nonsense"),
+            "device 'nonsense'",
+        ),
+        (("train", "linear", "/no/such/corpus", "--run", "RUN", "--device", "cuda"), "linear trains on the CPU alone"),
+        (("train", "decaf", "/no/such/corpus", "--run", "RUN", "--device", "cuda:99"), "device 'cuda:99': "),
         (("evaluate", "/no/such/model", "CORPUS"), "/no/such/model"),
         (("evaluate", "MODEL", "CORPUS", "--k", "0"), "--k"),
         (("evaluate", "MODEL", "CORPUS", "--split", "dev"), "dev"),

@@ -85,6 +85,17 @@ def test_settings_of_every_method_are_known_without_torch():
     assert fresh(code).strip() == "[]"
 
 
+def test_networks_are_trained_by_the_run_alone_which_knows_the_device():
+    for path in MODULES:
+        names = [
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom) and node.module == "longtail.train.loop"
+            for alias in node.names
+        ]
+        assert "train" not in names or path.name == "run.py", path
+
+
 def test_no_pickle_in_the_package():
     for path in MODULES:
         text = path.read_text("utf-8")
