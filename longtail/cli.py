@@ -34,6 +34,23 @@ EXAMPLES = (
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        import longtail
+
+        print(f"longtail {longtail.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The few right labels out of thousands to millions."""
+
+
 @app.command()
 def demo(
     run: Annotated[Path, typer.Option(help="Where the run lives; run again to reuse it.")] = Path("runs/demo"),
@@ -64,11 +81,14 @@ def describe(
     plot: Annotated[Path | None, typer.Option(help="Also draw the label frequencies into this PNG.")] = None,
 ) -> None:
     """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
+    from longtail.corpus import WITHOUT_TEST
     from longtail.data.describe import describe as described
     from longtail.data.load import load
     from longtail.report import description_tables, frequency_plot
 
     found = described(load(corpus))
+    if "test" not in found.splits:
+        _say(f"{found.name} has no test split; {WITHOUT_TEST}")
     for part in description_tables(found):
         _screen().print(part)
     if as_json:
@@ -260,6 +280,21 @@ def _weighed(members: list[Predictor], corpus: str, split: str, metric: str) -> 
 
 
 @app.command()
+def info(
+    model: ModelArgument,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Also write it here.")] = None,
+) -> None:
+    """What a saved model is: method, settings, training, calibration, files, and whether they are whole."""
+    from longtail.info import model_info
+    from longtail.report import info_table
+
+    found = model_info(model)
+    _screen().print(info_table(found))
+    if as_json:
+        _write_json(as_json, found.to_json())
+
+
+@app.command()
 def calibrate(
     model: ModelArgument,
     corpus: CorpusArgument,
@@ -275,8 +310,8 @@ def calibrate(
     from longtail.data.load import load
     from longtail.predictor import open_model
     from longtail.report import calibration_table
+    from longtail.validation import FEW, validation_split
     from longtail.validation import calibrate as calibrated
-    from longtail.validation import validation_split
 
     if threshold is not None:
         Target.of(threshold)  # a misspelt target should not wait for the corpus
@@ -284,6 +319,8 @@ def calibrate(
     documents = validation_split(load(corpus), split, [opened])
     result = calibrated(opened, documents, threshold=threshold, k=k)
     counted = result.model.about.chosen["calibration"]["documents"]
+    if counted < FEW:
+        _say(f"careful: {counted:,} documents are few to learn probabilities from; with {FEW} or more they mean more")
     title = f"{opened.about.method} on {documents.name} ({split}), {counted:,} documents"
     _screen().print(calibration_table(result.before, result.after, title))
     if threshold is not None:

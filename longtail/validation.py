@@ -31,6 +31,7 @@ from longtail.metrics import Frequencies, cut_off, evaluate_ranking
 from longtail.predictor import Ensemble, Predictor, combine
 from longtail.ranking import Ranking
 
+FEW = 100  # documents below which a calibration is told to be uncertain
 SHOWN = 5  # labels of a document whose calibration is told: those that people are usually shown
 
 

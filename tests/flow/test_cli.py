@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -55,9 +56,28 @@ def model(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_names_every_command():
     shown = worked(longtail("--help"))
-    commands = ("demo", "describe", "convert", "train", "evaluate", "predict", "ensemble", "calibrate", "methods")
+    commands = (
+        "demo",
+        "describe",
+        "convert",
+        "train",
+        "evaluate",
+        "predict",
+        "ensemble",
+        "calibrate",
+        "methods",
+        "split",
+        "info",
+    )
     for command in commands:
         assert command in shown
+
+
+def test_the_version_is_that_of_the_package():
+    import longtail as package
+
+    assert worked(longtail("--version")) == f"longtail {package.__version__}\n"
+    assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+\S*", package.__version__)
 
 
 def test_predict_answers_one_json_line_per_text_in_order(model: Path):

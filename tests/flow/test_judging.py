@@ -62,10 +62,9 @@ def test_a_file_with_its_own_label_numbers_is_judged_as_the_model_numbers_them(m
 
 
 def test_a_file_with_its_own_label_numbers_calibrates(model: Path, held: Path, tmp_path: Path):
-    shown = worked(
-        longtail("calibrate", model, held, "--split", "trn", "--threshold", "f1", "--out", tmp_path / "sure")
-    )
-    assert "for f1: precision" in shown
+    answer = longtail("calibrate", model, held, "--split", "trn", "--threshold", "f1", "--out", tmp_path / "sure")
+    assert "for f1: precision" in worked(answer)
+    assert ("careful: 30 documents are few" in answer.stderr) == ("fewer" in held.name)
     assert word(5) in worked(longtail("predict", tmp_path / "sure", "--threshold", "auto", text=word(5) + "\n"))
 
 
@@ -150,3 +149,23 @@ def test_a_corpus_that_cannot_be_divided_is_refused_with_a_sentence(train_file: 
     assert "has a test split already" in refused(longtail("split", tmp_path / "a", "--out", tmp_path / "b"))
     assert "exists already" in refused(longtail("split", tmp_path / "a", "--anew", "--out", tmp_path / "a"))
     assert worked(longtail("split", tmp_path / "a", "--anew", "--out", tmp_path / "b")) == ""
+
+
+# -- what a model is --------------------------------------------------------------------------------------------------
+
+
+def test_info_says_what_a_model_is_and_what_was_chosen_for_it(model: Path, planted: Splits, tmp_path: Path):
+    held = write_lines(tmp_path / "held.jsonl", planted.test)
+    calibrated = ("calibrate", model, held, "--split", "trn", "--threshold", "f1", "--out", tmp_path / "sure")
+    worked(longtail(*calibrated))
+    shown = worked(longtail("info", tmp_path / "sure", "--json", tmp_path / "i.json"))
+    for said in ("linear", "mine, 600 documents", "calibration by 120 documents of held", "for f1: precision", "sound"):
+        assert said in " ".join(shown.split())
+    found = json.loads((tmp_path / "i.json").read_text())
+    assert found["labels"] == 60 and found["threshold"]["target"] == "f1" and found["settings"] == []
+    assert found["files"]["weights.safetensors"] > 1000 and found["bytes"] == sum(found["files"].values())
+    assert "is a run" in refused(longtail("info", model.parent)) and "no such" in refused(longtail("info", "/no/such"))
+
+
+def test_describe_says_that_there_is_nothing_to_judge_by(train_file: Path):
+    assert "mine has no test split; make a test split with" in longtail("describe", train_file).stderr

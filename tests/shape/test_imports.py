@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 FLOW = [
     {"errors"}, {"config", "corpus"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"}, {"index"},
     {"shortlist", "ranking", "losses"}, {"rankers"}, {"calibration"}, {"metrics", "ensemble"}, {"train"}, {"methods"},
-    {"predictor"}, {"evaluation"}, {"validation"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
+    {"predictor", "info"}, {"evaluation"}, {"validation"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
