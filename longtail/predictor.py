@@ -33,11 +33,11 @@ from longtail import store
 from longtail.calibration import Calibration, Threshold
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
 from longtail.ensemble import average
-from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
+from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError, RunError
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
 from longtail.train import device as device_of
-from longtail.train.run import open_run, silent, versions
+from longtail.train.run import free_memory, open_run, silent, size, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
@@ -92,6 +92,7 @@ class Predictor:
         """
         if k < 1:
             raise ConfigError(f"k = {k}: ask for at least one label")
+        _refuse_huge(len(documents), min(k, len(self.labels)))
         ranking = self.model.rank(documents, min(k, len(self.labels)))
         ranking = ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
         return ranking.padded(min(k, max(len(self.labels), WIDEST)))
@@ -152,6 +153,20 @@ class Predictor:
         if self.calibration is not None:
             about["calibration"] = store.write_parts(directory, self.calibration, CALIBRATION)
         store.write_json(directory / "model.json", identity | about | {"state": plain})
+
+
+def _refuse_huge(documents: int, k: int) -> None:
+    """Raise where a Ranking and one copy of it would not fit into memory; small ones are not worth asking for it."""
+    needed = 2 * documents * k * BYTES_A_LABEL
+    if needed > UNASKED and needed > (free := free_memory()):
+        raise RunError(
+            f"{k:,} labels for each of {documents:,} documents take {size(needed)}, and {size(free)} are free; "
+            "ask for fewer labels, or for fewer documents at once"
+        )
+
+
+BYTES_A_LABEL = 8  # an int32 and a float32
+UNASKED = 1 << 28
 
 
 @dataclass(frozen=True)

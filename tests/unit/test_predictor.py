@@ -14,7 +14,7 @@ import pytest
 from longtail import calibrate, combine, evaluate, fit, weigh
 from longtail import open as open_model
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Splits
-from longtail.errors import ConfigError, CorpusError, ModelError
+from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.predictor import About, LabelFile, Predictor, label_digest, write_labels
 from longtail.ranking import Ranking
 
@@ -152,6 +152,16 @@ def test_an_absurd_k_costs_no_more_than_all_labels(ensemble: bool):
     assert calibrate(asked, dataclasses.replace(corpus, role="valid"), k=20_000_000).model.calibration is not None
     assert weigh([asked, asked], dataclasses.replace(corpus, role="valid"), "R@20000000")[1] == pytest.approx(100)
     assert model.model.most == 2
+
+
+def test_an_answer_that_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("longtail.predictor.free_memory", lambda: 10**9)
+    labels = LabelSet.of(f"label {at}" for at in range(20_000))
+    about = About("asked", {}, {"name": "toy", "fingerprint": "", "documents": 3, "labels": 20_000})
+    model, documents = Predictor(Asked(), labels, np.ones(20_000, int), about), Documents.of(["red"] * 5000)
+    with pytest.raises(RunError, match=r"20,000 labels for each of 5,000 documents take .* ask for fewer labels"):
+        model.rank(documents, 20_000_000)
+    assert model.rank(documents, 100).k == 100
 
 
 def test_a_method_that_needs_torch_says_what_to_install_where_there_is_none():
