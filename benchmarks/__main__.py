@@ -7,6 +7,7 @@ import sys
 # train ELIAS, LightXML, GUDN and variants of DECAF and LightDXML leave alone what was run before.
 EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("loading",),
+    ("opening",),
     ("metrics",),
     ("tfidf",),
     ("nearest",),

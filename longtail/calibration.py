@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, CorpusError
+from longtail.invariants import Array, Number, Unsound
 from longtail.ranking import Ranking
 
 N_BINS = 10
@@ -81,8 +83,13 @@ def _equal_parts(rising: np.ndarray, n_parts: int) -> Iterator[tuple[int, int]]:
 class Isotonic:
     """The rising curve through (score, probability), straight between two points and level beyond the ends."""
 
-    scores: np.ndarray  # (points,) float64, rising
-    probabilities: np.ndarray  # (points,) float64, rising
+    scores: Annotated[np.ndarray, Array("points", np.float64, rising=True)]
+    probabilities: Annotated[np.ndarray, Array("points", np.float64, rising=True, between=(0, 1))]
+
+    def check(self) -> None:
+        """A curve needs a point."""
+        if len(self.scores) == 0:
+            raise Unsound("the curve has no points")
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Of scores in an array of any shape."""
@@ -165,7 +172,7 @@ class Threshold:
     """A score, and what labels that score at least so much are worth: percent, micro-averaged over pairs."""
 
     value: float
-    k: int  # labels of a document at most
+    k: Annotated[int, Number(1)]  # labels of a document at most
     target: str
     precision: float
     recall: float
@@ -253,4 +260,4 @@ class Tuning:
     """
 
     split: str  # its fingerprint
-    rows: np.ndarray  # (documents,) int64, rising
+    rows: Annotated[np.ndarray, Array("documents", np.int64, rising=True)]

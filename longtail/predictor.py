@@ -34,6 +34,7 @@ from longtail.calibration import Calibration, Threshold
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
 from longtail.ensemble import average
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError, RunError
+from longtail.invariants import Unsound
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
 from longtail.train import device as device_of
@@ -58,6 +59,10 @@ class Suggestion(NamedTuple):
 class Ranks(Protocol):
     """What every method's model can do."""
 
+    @property
+    def n_labels(self) -> int:
+        """How many labels it ranks."""
+
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
 
@@ -72,6 +77,17 @@ class About:
     validation: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
     chosen: dict[str, Any] = field(default_factory=dict)  # "settings", "weights", "calibration": by whose documents
+
+    def check(self) -> None:
+        """What later code asks for is there: documents trained on, and the fingerprints of those who chose."""
+        documents = self.corpus.get("documents")
+        if type(documents) is not int or documents < 0 or not isinstance(self.corpus.get("fingerprint"), str):
+            raise Unsound("corpus must say its fingerprint and how many documents it has")
+        for what, whose in self.chosen.items():
+            if not isinstance(whose, dict) or not isinstance(whose.get("fingerprint"), str):
+                raise Unsound(f"chosen.{what} must say the fingerprint of the documents that chose")
+        if not all(type(value) in (int, float) for value in self.validation.values()):
+            raise Unsound("validation must hold numbers")
 
 
 @dataclass(frozen=True)
@@ -178,6 +194,11 @@ class Ensemble:
 
     # Members are asked deeper than the answer: a label just below one member's k may lead in the mean.
     POOL: typing.ClassVar[int] = 100
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels the members share."""
+        return self.members[0].model.n_labels
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k labels with the best mean score."""
@@ -298,36 +319,74 @@ def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
     return _read(directory)
 
 
-def _read(directory: Path) -> Predictor:
-    about = store.read_json(directory / "model.json")
+def _read(directory: Path, depth: int = 0) -> Predictor:
+    about = store.read_object(directory / "model.json")
     if about.get("format") != FORMAT:
         raise ModelError(
             f"{directory}: written in model format {about.get('format')}, and this version reads {FORMAT}; "
             "open it with the version of longtail named in its model.json"
         )
-    model = _read_ensemble(directory, about) if about["method"] == ENSEMBLE else _read_method(directory, about)
     # Models older than a field of About do not have it.
     known = {item.name: about[item.name] for item in dataclasses.fields(About) if item.name in about}
-    counts = np.load(directory / "label_counts.npy", allow_pickle=False)
+    told = store.read_plain(directory, About, known)
+    is_ensemble = told.method == ENSEMBLE
+    model = _read_ensemble(directory, about, depth) if is_ensemble else _read_method(directory, told.method, about)
+    counts, labels = _read_counts(directory / "label_counts.npy"), LabelFile(directory / "labels.jsonl")
+    if len({model.n_labels, len(counts), len(labels)}) > 1:
+        raise ModelError(
+            f"{directory}: {model.n_labels} labels are ranked, {len(counts)} have counts and {len(labels)} have names; "
+            "copy the model again"
+        )
     calibration = None
     if "calibration" in about:
         calibration = store.read_parts(directory, Calibration, about["calibration"], CALIBRATION)
-    return Predictor(model, LabelFile(directory / "labels.jsonl"), counts, About(**known), calibration)
+    return Predictor(model, labels, counts, told, calibration)
+
+
+def _read_counts(path: Path) -> np.ndarray:
+    try:
+        # Mapped, so that a header that promises more than the file has takes no memory.
+        counts = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+        raise ModelError(f"{path}: cannot be read as an array ({error})") from error
+    if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind != "i" or counts.min(initial=0) < 0:
+        raise ModelError(f"{path}: it must hold how many training documents each label has; copy the model again")
+    return np.array(counts, np.int64)
 
 
 CALIBRATION = "calibration.safetensors"
 
 
-def _read_method(directory: Path, about: dict[str, Any]) -> Ranks:
-    if about["method"] not in METHODS:
-        raise ModelError(f"{directory}: made by method {about['method']!r}, which this version does not have")
-    kind = typing.get_type_hints(method(about["method"]).fit)["return"]
-    return store.read_parts(directory, kind, about["state"], "weights.safetensors")
+def _read_method(directory: Path, name: str, about: dict[str, Any]) -> Ranks:
+    if name not in METHODS:
+        raise ModelError(f"{directory}: made by method {name!r:.40}, which this version does not have")
+    kind = typing.get_type_hints(method(name).fit)["return"]
+    return store.read_parts(directory, kind, about.get("state"), "weights.safetensors")
 
 
-def _read_ensemble(directory: Path, about: dict[str, Any]) -> Ensemble:
-    weights = about["state"]["weights"]
-    return Ensemble(tuple(_read(directory / "members" / str(at)) for at in range(len(weights))), tuple(weights))
+def _read_ensemble(directory: Path, about: dict[str, Any], depth: int) -> Ensemble:
+    if depth >= DEEPEST:
+        raise ModelError(f"{directory}: an ensemble inside more than {DEEPEST} others")
+    told = store.read_plain(directory, Shares, about.get("state"))
+    members = tuple(_read(directory / "members" / str(at), depth + 1) for at in range(len(told.weights)))
+    if len({member.model.n_labels for member in members}) > 1:
+        raise ModelError(f"{directory}: the members of this ensemble have different numbers of labels")
+    return Ensemble(members, told.weights)
+
+
+DEEPEST = 10  # ensembles inside ensembles
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What an ensemble's model.json holds of it."""
+
+    weights: tuple[float, ...]
+
+    def check(self) -> None:
+        """As `combine` wants them."""
+        if not self.weights or min(self.weights) < 0 or not 0 < sum(self.weights) < np.inf:
+            raise Unsound(f"weights are {self.weights}; none may be negative, and not all zero")
 
 
 # -- labels -------------------------------------------------------------------------------------------------------
@@ -348,7 +407,13 @@ class LabelFile(Sequence[Label]):
     def __getitem__(self, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - Sequence's two overloads
         if isinstance(at, slice):
             return [self[row] for row in range(*at.indices(len(self)))]
-        return Label(**json.loads(self._lines[int(at)]))
+        try:
+            label = Label(**json.loads(self._lines[int(at)]))
+            if all(type(part) is str for part in label):
+                return label
+        except (ValueError, TypeError, RecursionError):
+            pass
+        raise ModelError(f"{self.path}:{int(at) + 1}: not a label with id, name and text; copy the model again")
 
 
 def write_labels(path: Path, labels: Iterable[Label]) -> None:

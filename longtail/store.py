@@ -16,6 +16,7 @@ import ctypes
 import dataclasses
 import hashlib
 import json
+import math
 import mmap
 import os
 import shutil
@@ -23,16 +24,20 @@ import tempfile
 import types
 import typing
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from longtail import invariants
 from longtail.corpus import Texts
-from longtail.errors import ModelError
+from longtail.errors import LongtailError, ModelError
+from longtail.invariants import Unsound
 
 Value = TypeVar("Value")
 
@@ -111,18 +116,49 @@ def finished(directory: Path) -> bool:
 
 
 def verify(directory: Path) -> None:
-    """Raise unless every file is there with the bytes that were written."""
+    """Raise unless every file is there with the bytes that were written, and no other file poses as one of them."""
     if not directory.is_dir():
         raise ModelError(f"{directory}: no such directory")
     if finished(directory / "model"):
         raise ModelError(f"{directory}: this is a run; its model is {directory / 'model'}")
     if not finished(directory):
         raise ModelError(f"{directory}: no {MANIFEST}, so this is not a finished model; was the copy cut short?")
-    for name, digest in read_json(directory / MANIFEST)["sha256"].items():
+    digests = read_manifest(directory)
+    _verify_names(directory, digests)
+    # Hashing leaves the interpreter's lock alone, so every core takes a file.
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = threads.map(sha256, [directory / name for name in digests])
+        for (name, digest), now in zip(digests.items(), found):
+            if now != digest:
+                raise ModelError(f"{directory / name}: its bytes changed since it was written; copy it again")
+
+
+def _verify_names(directory: Path, digests: dict[str, str]) -> None:
+    """Raise unless just those files are there, of all that could be ours, that the manifest names."""
+    for name in digests:
         if not (directory / name).is_file():
             raise ModelError(f"{directory / name}: missing; copy the model again or save it anew")
-        if sha256(directory / name) != digest:
-            raise ModelError(f"{directory / name}: its bytes changed since it was written; copy the model again")
+    for path in _files_of_ours(directory):
+        if str(path.relative_to(directory)) not in digests:
+            raise ModelError(f"{path}: not named in {MANIFEST}, so nobody knows who wrote it; copy the model again")
+
+
+def read_manifest(directory: Path) -> dict[str, str]:
+    """The sha256 of every file by its name, checked to be just that."""
+    digests = read_object(directory / MANIFEST).get("sha256")
+    if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
+        raise ModelError(f"{directory / MANIFEST}: it must hold the sha256 of every file by name; copy the model again")
+    for name in digests:
+        if name != str(PurePosixPath(name)) or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise ModelError(f"{directory / MANIFEST}: it names {name!r}, which is no file of this directory")
+    return digests
+
+
+def _files_of_ours(directory: Path) -> Iterator[Path]:
+    """Files that we would read if they were in the way; a note that somebody put beside them is none."""
+    for path in directory.rglob("*"):
+        if path.suffix in (".json", ".jsonl", ".safetensors", ".npy") and path != directory / MANIFEST:
+            yield path
 
 
 def sha256(path: Path) -> str:
@@ -140,8 +176,16 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
     """The other way, with a sentence when the file is not JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read as JSON ({error})") from error
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object, with a sentence when the file holds anything else."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise ModelError(f"{path}: it must hold a JSON object in braces, not {value!r:.40}")
+    return value
 
 
 # -- values ---------------------------------------------------------------------------------------------------------
@@ -166,8 +210,19 @@ def write_parts(directory: Path, value: Any, arrays_file: str) -> Any:  # noqa: 
 
 
 def read_parts(directory: Path, kind: type[Value], plain: Any, arrays_file: str) -> Value:  # noqa: ANN401
-    """The other way of `write_parts`."""
-    return _put_together(kind, plain, "", mapped_arrays(directory / arrays_file), directory)
+    """The other way of `write_parts`; raises ModelError unless all that the classes declare holds (invariants.py)."""
+    try:
+        return _put_together(kind, plain, "", mapped_arrays(directory / arrays_file), directory)
+    except Unsound as error:
+        raise ModelError(f"{directory}: {error}; it is damaged, or longtail did not write it") from error
+
+
+def read_plain(directory: Path, kind: type[Value], plain: Any) -> Value:  # noqa: ANN401
+    """A dataclass without arrays, of what JSON holds of it."""
+    try:
+        return _put_together(kind, plain, "", {}, directory)
+    except Unsound as error:
+        raise ModelError(f"{directory}: {error}; it is damaged, or longtail did not write it") from error
 
 
 def _take_apart(value: Any, path: str, arrays: dict[str, np.ndarray], directory: Path) -> Any:  # noqa: ANN401
@@ -214,30 +269,94 @@ def _put_together(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray
             return None
         return _put_together(next(k for k in kinds if k is not type(None)), plain, path, arrays, directory)
     if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        parts = {name: _put_together(hints[name], plain[name], _at(path, name), arrays, directory) for name in plain}
-        return kind(**parts)  # type: ignore[operator]
+        return _put_dataclass(kind, plain, path, arrays, directory)
     if kind == list[str] and plain is None:
-        return read_json(directory / f"{path or 'strings'}.json")
+        return _strings(directory / f"{path or 'strings'}.json")
     if origin in (list, tuple):
-        inner = kinds if origin is tuple and kinds[-1] is not Ellipsis else [kinds[0]] * len(plain)
-        items = enumerate(zip(inner, plain))
-        return origin(_put_together(k, item, _at(path, str(at)), arrays, directory) for at, (k, item) in items)
+        items = _as_plain(list, plain, path)
+        inner = kinds if origin is tuple and kinds[-1] is not Ellipsis else [kinds[0]] * len(items)
+        if len(inner) != len(items):
+            raise Unsound(f"{path} has {len(items)} parts, and must have {len(inner)}")
+        pairs = enumerate(zip(inner, items))
+        return origin(_put_together(k, item, _at(path, str(at)), arrays, directory) for at, (k, item) in pairs)
     return _put_arrays(kind, plain, path, arrays)
+
+
+def _put_dataclass(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray], directory: Path) -> Any:  # noqa: ANN401
+    """A dataclass of parts that are whole, checked to fit together."""
+    given, hints = _as_plain(dict, plain, path), typing.get_type_hints(kind)
+    fields = {item.name: item for item in dataclasses.fields(kind)}
+    needed = {name for name, item in fields.items() if _has_no_default(item)}
+    if wrong := (given.keys() - fields.keys()) | (needed - given.keys()):
+        raise Unsound(f"{path or kind.__name__}: {', '.join(sorted(wrong)[:3])} is missing, or is no part of it")
+    parts = {name: _put_together(hints[name], given[name], _at(path, name), arrays, directory) for name in given}
+    try:
+        value = kind(**parts)
+    except LongtailError as error:  # from __post_init__, which does not know where it is read
+        raise Unsound(f"{path or kind.__name__}: {error}") from error
+    invariants.check(value, path or kind.__name__)
+    return value
+
+
+def _has_no_default(item: dataclasses.Field) -> bool:
+    return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
 
 
 def _put_arrays(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
     if kind is np.ndarray:
-        return arrays[path or "array"]
+        return _named(arrays, path or "array")
     if kind is sp.csr_array:
-        return sp.csr_array(tuple(arrays[_at(path, part)] for part in _SPARSE), shape=tuple(plain["shape"]), copy=False)
+        return _matrix(plain, path, arrays)
     if kind is Texts:
-        stops = arrays[_at(path, "stops")]
-        return Texts(arrays[_at(path, "bytes")], np.concatenate([[0], stops[:-1]]).astype(np.int64), stops)
+        bytes_, stops = (_named(arrays, _at(path, part)) for part in ("bytes", "stops"))
+        starts = np.concatenate([[0], stops]).astype(np.int64)
+        invariants.check_starts(f"{path}.stops", starts, len(bytes_))
+        return Texts(bytes_, starts[:-1], stops)
     if kind == dict[str, np.ndarray]:
         mine = _at(path, "") if path else ""
         return {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
-    return plain
+    return _as_plain(kind, plain, path)
+
+
+def _matrix(plain: Any, path: str, arrays: dict[str, np.ndarray]) -> sp.csr_array:  # noqa: ANN401
+    """A sparse matrix; scipy itself checks neither that rows rise nor that columns exist."""
+    data, indices, indptr = (_named(arrays, _at(path, part)) for part in _SPARSE)
+    shape = _as_plain(dict, plain, path).get("shape")
+    if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int and size >= 0 for size in shape)):
+        raise Unsound(f"{path}.shape is {shape!r:.40}, and must be two sizes")
+    if {array.ndim for array in (data, indices, indptr)} != {1} or len(data) != len(indices):
+        raise Unsound(f"{path} has {data.shape} values, {indices.shape} columns and {indptr.shape} starts of rows")
+    kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
+    if len(indptr) != shape[0] + 1 or kinds not in (("f", "i", "i"), ("i", "i", "i"), ("b", "i", "i")):
+        raise Unsound(f"{path} has {len(indptr)} starts of {shape[0]} rows, or numbers of another type")
+    invariants.check_starts(f"{path}.indptr", indptr, len(data))
+    invariants.check_indices(f"{path}.indices", indices, shape[1])
+    if not invariants.all_finite(data):
+        raise Unsound(f"{path}.data holds a number that is not finite")
+    return sp.csr_array((data, indices, indptr), shape=tuple(shape), copy=False)
+
+
+def _named(arrays: dict[str, np.ndarray], name: str) -> np.ndarray:
+    if name not in arrays:
+        raise Unsound(f"the array {name} is missing")
+    return arrays[name]
+
+
+def _strings(path: Path) -> list[str]:
+    strings = read_json(path)
+    if not isinstance(strings, list) or not all(type(string) is str for string in strings):
+        raise Unsound(f"{path.name} must hold a list of strings")
+    return strings
+
+
+def _as_plain(kind: Any, value: Any, path: str) -> Any:  # noqa: ANN401
+    """A value of JSON, if it is of the kind that is declared: a true is no 1, and a number is finite."""
+    kind = typing.get_origin(kind) or kind
+    if kind is float and type(value) is int:
+        value = float(value) if abs(value) < 2**1000 else math.inf
+    if kind is Any or (type(value) is kind and (kind is not float or math.isfinite(value))):
+        return value
+    raise Unsound(f"{path or 'value'} is {value!r:.40}, and must be {getattr(kind, '__name__', kind)}")
 
 
 _SPARSE = ("data", "indices", "indptr")
@@ -270,19 +389,24 @@ def mapped_bytes(path: Path) -> np.ndarray:
 def mapped_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file as read-only views of the mapped file.
 
-    The safetensors package copies into memory for NumPy; a model of many gigabytes should open at once.
+    The safetensors package judges the header, whose offsets could point anywhere.  The views are our own: the package
+    copies into memory for NumPy, and a model of many gigabytes should open at once.
     """
     try:
-        file = mapped_bytes(path)
+        with safe_open(path, "numpy"):
+            file = mapped_bytes(path)
         start = 8 + int.from_bytes(file[:8].tobytes(), "little")
         header = json.loads(file[8:start].tobytes())
         header.pop("__metadata__", None)
         return {name: _view(file, start, about) for name, about in header.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (SafetensorError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path}: not a safetensors file ({error})") from error
 
 
 def _view(file: np.ndarray, start: int, about: dict[str, Any]) -> np.ndarray:
     begin, end = about["data_offsets"]
     # Through a memoryview, not as a slice of the array: scipy copies what it sees is a small part of a larger array.
-    return np.frombuffer(file.data[start + begin : start + end], _DTYPES[about["dtype"]]).reshape(about["shape"])
+    view = np.frombuffer(file.data[start + begin : start + end], _DTYPES[about["dtype"]]).reshape(about["shape"])
+    if not view.flags.aligned:
+        raise ValueError("numbers that do not begin where a processor reads them")
+    return view

@@ -61,8 +61,13 @@ def default_cache() -> Path:
 
 
 def _identity(source: Source) -> dict[str, Any]:
-    """What must be the same for a cache to still be of these files."""
-    return {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in source.files()}
+    """What must be the same for a cache to still be of these files.
+
+    The time of the last change of the inode is among it, which nobody can set: an edit that keeps the size and sets the
+    time of modification back is still noticed.
+    """
+    stats = {str(path): path.stat() for path in source.files()}
+    return {path: [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for path, stat in stats.items()}
 
 
 @contextmanager

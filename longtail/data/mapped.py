@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from longtail import store
 from longtail.corpus import Corpus, Documents, Label, LabelSet, Role, Splits, Texts
 from longtail.errors import LongtailError
+from longtail.invariants import all_finite, check_indices, check_starts
 
 VERSION = 1  # of this layout; caches of another version are built anew
 INDEX = "corpus.json"
@@ -119,6 +120,7 @@ def read(directory: Path, source: dict[str, Any]) -> Splits | None:
         about = store.read_json(directory / INDEX)
         if about["version"] != VERSION or about["source"] != source:
             return None
+        store.verify(directory)
         return _Reading(directory, about).splits()
     except (LongtailError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return None  # unfinished or damaged in one of many ways: to be built anew
@@ -127,7 +129,7 @@ def read(directory: Path, source: dict[str, Any]) -> Splits | None:
 class _Reading:
     def __init__(self, directory: Path, about: dict[str, Any]):
         self.name, self.n_features = about["name"], about["features"]
-        self.digests = store.read_json(directory / store.MANIFEST)["sha256"]
+        self.digests = store.read_manifest(directory)
         self.arrays = {name: _mapped(directory / name, size) for name, size in about["sizes"].items()}
         self.label_set = LabelSet(*(self.texts(f"label.{part}") for part in ("ids", "names", "texts")))
 
@@ -174,6 +176,9 @@ class _Reading:
         if starts[-1] <= np.iinfo(np.int32).max:
             starts = starts.astype(np.int32)  # scipy wants one type for both, and would copy the columns to the larger
         parts = self.arrays[f"{name}.values"], self.arrays[f"{name}.columns"], starts
+        check_indices(name, parts[1], width)
+        if len(parts[0]) != len(parts[1]) or not all_finite(parts[0]):
+            raise ValueError(f"{name} is damaged")
         matrix = sp.csr_array(parts, shape=(len(starts) - 1, width), copy=False)
         matrix.has_canonical_format = True  # as it was written; scipy need not look
         return matrix
@@ -182,8 +187,7 @@ class _Reading:
         stops = self.arrays[f"{name}.stops"]
         starts = np.zeros(len(stops) + 1, np.int64)
         starts[1:] = stops
-        if starts[-1] != len(self.arrays[f"{name}.{content}"]) or (starts[1:] < starts[:-1]).any():
-            raise ValueError(f"{name} is damaged")
+        check_starts(name, starts, len(self.arrays[f"{name}.{content}"]))
         return starts
 
 

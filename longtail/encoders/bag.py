@@ -12,9 +12,11 @@ Here is what reads texts with weights that no longer learn; block.py is what lea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from longtail.invariants import Array
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
@@ -24,10 +26,10 @@ from longtail.kernels.csr import Rows
 class BagEncoder:
     """Token vectors and a block that no longer learn: all it takes to read a text."""
 
-    vectors: np.ndarray  # (tokens, dim) float32
-    residual: np.ndarray  # (dim, dim) float32: σ(β) and the spectral norm are already in it
-    offset: np.ndarray  # (dim,) float32
-    identity: np.ndarray  # (dim,) float32: σ(α)
+    vectors: Annotated[np.ndarray, Array("tokens dim", np.float32)]
+    residual: Annotated[np.ndarray, Array("dim dim", np.float32)]  # σ(β) and the spectral norm are already in it
+    offset: Annotated[np.ndarray, Array("dim", np.float32)]
+    identity: Annotated[np.ndarray, Array("dim", np.float32)]  # σ(α)
 
     def sums(self, bags: Rows) -> np.ndarray:
         """E r of every bag, before the block."""

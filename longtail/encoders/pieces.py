@@ -9,6 +9,7 @@ import numpy as np
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens
+from longtail.invariants import Unsound
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,16 @@ class Pieces:
             raise ConfigError(f"{self.max_tokens} tokens of a text: this encoder reads at most {self.longest}")
         if self.room < 1:
             raise ConfigError(f"{self.max_tokens} tokens of a text: special ones take {self.specials} of them")
+
+    def check(self) -> None:
+        """Every number is that of a token."""
+        if min(*self.before, *self.behind, self.pad, self.segment, self.max_tokens) < 0:
+            raise Unsound("special tokens, the segment and max_tokens are 0 or more")
+
+    @property
+    def largest(self) -> int:
+        """The largest token number that a text can have."""
+        return max(len(self.subwords.names) - 1, *self.before, *self.behind, self.pad)
 
     @property
     def specials(self) -> int:

@@ -37,9 +37,9 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
         raise ConfigError(f"encoder = {encoder!r}: no tokenizer in {place}; put its {VOCABULARIES[0]} there")
     with readable(encoder, place):
         model, told = AutoModel.from_pretrained(
-            place, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+            place, dtype=torch.float32, use_safetensors=True, output_loading_info=True, trust_remote_code=False
         )
-        tokenizer = AutoTokenizer.from_pretrained(place)
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     check_weights(told["missing_keys"], encoder)
     model = without_pooler(model)
     architecture = json.loads(model.config.to_json_string(use_diff=False)) | {"_name_or_path": encoder}

@@ -13,6 +13,7 @@ from longtail.encoders.bag import BagEncoder
 from longtail.encoders.transformer import Transformer
 from longtail.errors import ConfigError
 from longtail.features.reading import Reader
+from longtail.invariants import Unsound, agree
 
 BAG = "bag"  # what a setting `encoder` says for the encoder that is no transformer
 
@@ -39,6 +40,13 @@ class TextEncoder:
     reader: Reader | None = None
     bag: BagEncoder | None = None
     transformer: Transformer | None = None
+
+    def check(self) -> None:
+        """There is one encoder, and a bag encoder has a vector for every token."""
+        if (self.bag is None) == (self.transformer is None) or (self.bag is None) != (self.reader is None):
+            raise Unsound("there must be a bag encoder with its reader, or a transformer")
+        if self.reader is not None and self.bag is not None:
+            agree("tokens and their vectors", self.reader.n_tokens, len(self.bag.vectors))
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of some documents at a time, (some, dim) float32, and which documents they are."""

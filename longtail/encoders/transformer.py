@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from longtail.config import setting
 from longtail.corpus import Documents, Texts
 from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError, CorpusError, MissingExtraError
+from longtail.invariants import Array, Number, Unsound, all_finite
 
 if TYPE_CHECKING:
     from longtail.encoders.transformer_layers import TransformerEncoder
@@ -56,9 +57,17 @@ class Transformer:
     architecture: dict[str, Any]  # its config.json
     weights: dict[str, np.ndarray]
     pieces: Pieces
-    layers: int = 1
+    layers: Annotated[int, Number(1)] = 1
     pool: str = "cls"
-    center: np.ndarray | None = None  # (dim,) float32: taken from every vector
+    center: Annotated[np.ndarray | None, Array("dim", np.float32)] = None  # taken from every vector
+
+    def check(self) -> None:
+        """Weights are finite; that they fit the architecture is known when it is built (transformer_layers.py)."""
+        if self.pool not in ("cls", "mean"):
+            raise Unsound(f"pool is {self.pool!r:.20}, and must be cls or mean")
+        for name, weights in self.weights.items():
+            if weights.dtype != np.float32 or not all_finite(weights):
+                raise Unsound(f"weights.{name} must hold finite float32 numbers")
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of a few documents at a time, (few, dim) float32, and which documents they are; the longest first."""
@@ -81,11 +90,13 @@ class Transformer:
         try:
             import torch
 
-            from longtail.encoders.transformer_layers import TransformerEncoder
+            from longtail.encoders.transformer_layers import TransformerEncoder, try_out
         except ImportError:
             raise MissingExtraError("a transformer", "train") from None
         reading = Reading(layers=self.layers, pool=self.pool)  # type: ignore[arg-type]
-        return TransformerEncoder(self, reading).eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        encoder = TransformerEncoder(self, reading).eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        try_out(encoder)
+        return encoder
 
 
 def center_of(start: Transformer, reading: Reading, texts: Texts, seed: int) -> np.ndarray:

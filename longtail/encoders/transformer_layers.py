@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
 from longtail.encoders.block import Dropout
 from longtail.encoders.transformer import Reading, Transformer
-from longtail.errors import ConfigError
+from longtail.errors import ConfigError, ModelError
 
 
 class TransformerEncoder(nn.Module):
@@ -84,10 +85,10 @@ class TransformerEncoder(nn.Module):
 
 def built(start: Transformer) -> PreTrainedModel:
     """Layers with the weights given."""
-    kind = start.architecture | {name: 0.0 for name in ATTENTION_DROPOUT if name in start.architecture}
-    config = AutoConfig.for_model(**kind)
+    config = config_of(start.architecture)
+    check_weights(config, start.weights)
     with torch.random.fork_rng([]):  # first weights are drawn only to be replaced
-        model = without_pooler(AutoModel.from_config(config))
+        model = without_pooler(AutoModel.from_config(config, trust_remote_code=False))
     for part in list(model.modules()):
         for name, layer in part.named_children():
             if isinstance(layer, nn.Dropout):
@@ -99,6 +100,56 @@ def built(start: Transformer) -> PreTrainedModel:
 
 # Dropped attention keeps torch from its fast kernel; at 128 tokens that was a fifth of a training step.
 ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
+
+
+# What a stored architecture may not say: code to fetch, kernels to fetch, names of files, and what is ours to choose.
+NOT_PASSED_ON = {
+    "_name_or_path", "architectures", "auto_map", "custom_pipelines", "dtype", "torch_dtype", "quantization_config",
+    "_attn_implementation", "attn_implementation", "transformers_version", "output_attentions", "output_hidden_states",
+    "return_dict", "chunk_size_feed_forward", "is_decoder", "add_cross_attention", "is_encoder_decoder",
+}  # fmt: skip
+
+
+def config_of(architecture: dict[str, Any]) -> PreTrainedConfig:
+    """The configuration of a transformer: of a stored one only what its family is known to have."""
+    family = architecture.get("model_type")
+    if not isinstance(family, str) or family not in CONFIG_MAPPING:
+        raise ModelError(f"a transformer of the family {family!r:.40}, which the transformers package does not have")
+    try:
+        known = CONFIG_MAPPING[family]().to_dict().keys() - NOT_PASSED_ON
+        kind = {name: value for name, value in architecture.items() if name in known and name != "model_type"}
+        kind |= {name: 0.0 for name in ATTENTION_DROPOUT if name in kind}
+        return AutoConfig.for_model(family, **kind)
+    except Exception as error:  # each family raises its own
+        raise ModelError(f"a transformer whose architecture cannot be built ({error})") from error
+
+
+def check_weights(config: PreTrainedConfig, weights: dict[str, np.ndarray]) -> None:
+    """Raise unless the layers are as large as the weights, before memory is taken for either."""
+    try:
+        if not 0 < config.num_hidden_layers <= len(weights):
+            raise ModelError(f"{config.num_hidden_layers} layers, and weights for {len(weights)} parts")
+        with torch.device("meta"):
+            model = without_pooler(AutoModel.from_config(config, trust_remote_code=False))
+        wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    except Exception as error:
+        raise ModelError(f"a transformer whose architecture cannot be built ({error})") from error
+    if wanted != (found := {name: array.shape for name, array in weights.items()}):
+        unlike = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
+        raise ModelError(f"a transformer whose weights do not fit its architecture ({', '.join(unlike[:3])})")
+
+
+def try_out(encoder: TransformerEncoder) -> None:
+    """Raise ModelError unless the longest text can be read, of the tokens with the largest number."""
+    pieces, words = encoder.start.pieces, encoder.model.get_input_embeddings().num_embeddings
+    if pieces.largest >= words:
+        raise ModelError(f"a tokenizer with token {pieces.largest} before a transformer with vectors for {words}")
+    ids = torch.full((1, pieces.max_tokens), pieces.largest, device=encoder.center.device)
+    try:
+        with torch.inference_mode():
+            encoder(ids, torch.tensor([pieces.max_tokens], device=ids.device))
+    except Exception as error:
+        raise ModelError(f"a transformer that cannot read {pieces.max_tokens} tokens ({error})") from error
 
 
 def without_pooler(model: PreTrainedModel) -> PreTrainedModel:

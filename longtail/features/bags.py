@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
 from longtail.features.tfidf import Tfidf, TfidfOptions
+from longtail.invariants import Number, agree
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Bags:
     (2, 3)
     """
 
-    n_features: int
+    n_features: Annotated[int, Number(0)]
     tfidf: Tfidf | None
 
     @classmethod
@@ -31,6 +33,11 @@ class Bags:
             return cls(documents.features.shape[1], None)  # type: ignore[union-attr]
         tfidf = Tfidf.fit(documents.texts, options)
         return cls(len(tfidf.vocabulary), tfidf)
+
+    def check(self) -> None:
+        """Every term is a feature."""
+        if self.tfidf is not None:
+            agree("terms and features", len(self.tfidf.vocabulary), self.n_features)
 
     def rows(self, documents: Documents) -> sp.csr_array:
         """One row a document, (documents, features) float32."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.terms import Read, count_terms, pair_table
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
+from longtail.invariants import Array, Unsound, agree, check_indices
 from longtail.kernels.csr import Rows
 from longtail.kernels.terms import DOCUMENTS, find_columns, weigh
 from longtail.kernels.threads import in_threads
@@ -55,7 +56,7 @@ class Tfidf:
     """
 
     vocabulary: list[str]  # the term of each column, in alphabetical order; a pair is "first second"
-    idf: np.ndarray  # (terms,) float32
+    idf: Annotated[np.ndarray, Array("terms", np.float32)]
     sublinear: bool
     subwords: Subwords | None = None  # what the tokens are; None: words
 
@@ -74,6 +75,10 @@ class Tfidf:
             raise ConfigError(f"max_df = {options.max_df}: every term is in more of the documents; raise it")
         idf = np.log((1 + len(texts)) / (1 + terms.counts[:, DOCUMENTS])) + 1
         return cls(terms.spelled(), idf.astype(np.float32), options.sublinear, subwords)
+
+    def check(self) -> None:
+        """Every term has a weight."""
+        agree("terms and their weights", len(self.vocabulary), len(self.idf))
 
     def transform(self, texts: Texts, threads: int | None = None) -> sp.csr_array:
         """(texts, terms) float32, every row of length 1 or empty, its columns in order."""
@@ -96,7 +101,9 @@ class Tfidf:
         # Frequent terms first: what is looked up most then lies close together.
         order = np.argsort(self.idf, kind="stable")
         read, n_tokens, terms = _tokens_of([self.vocabulary[column] for column in order.tolist()], self.subwords)
-        first, paired = terms.offsets[:-1], np.diff(terms.offsets) == 2
+        first, lengths = terms.offsets[:-1], np.diff(terms.offsets)
+        check_indices("tokens of a term, less one,", lengths - 1, 2)
+        paired = lengths == 2
         columns = np.full(n_tokens, UNKNOWN, np.int32)
         columns[terms.ids[first[~paired]]] = order[~paired]
         one, two = terms.ids[first[paired]].astype(np.int64), terms.ids[first[paired] + 1]
@@ -130,7 +137,10 @@ def _tokens_of(terms: list[str], subwords: Subwords | None) -> tuple[Read, int, 
         tokens = words.learn(Texts.of(terms))
         return words.encode, len(words), tokens
     numbers = {name: number for number, name in enumerate(subwords.names)}
-    tokens = Tokens.of([numbers[token] for token in term.split(" ")] for term in terms)
+    try:
+        tokens = Tokens.of([numbers[token] for token in term.split(" ")] for term in terms)
+    except KeyError as error:
+        raise Unsound(f"the vocabulary has the token {error}, which its tokenizer does not make") from None
     return subwords.encode, len(subwords.names), tokens
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, pairwise
@@ -184,7 +185,7 @@ class Subwords:
         try:
             opened = cls(json.loads(path.read_text("utf-8")))
             opened._tokenizer  # noqa: B018 - complains about what is not a tokenizer
-        except Exception as error:  # tokenizers raises nothing narrower
+        except (OSError, ValueError, RecursionError, ModelError) as error:
             raise ModelError(f"{path}: cannot be read as a tokenizer.json ({error})") from error
         return opened
 
@@ -192,7 +193,12 @@ class Subwords:
     def names(self) -> list[str]:
         """The token of each number; empty where a number is not used."""
         numbers = self._tokenizer.get_vocab()
-        names = [""] * (max(numbers.values()) + 1)
+        largest = max(numbers.values(), default=-1)
+        if largest >= MOST_TOKENS:
+            raise ModelError(
+                f"a tokenizer has token number {largest}, and the largest that is read is {MOST_TOKENS - 1}"
+            )
+        names = [""] * (largest + 1)
         for name, number in numbers.items():
             names[number] = name
         return names
@@ -207,18 +213,37 @@ class Subwords:
         return Tokens.joined(self._encode(chunk) for chunk in chunks(texts))
 
     def _encode(self, chunk: Texts) -> Tokens:
-        encodings = self._tokenizer.encode_batch_fast(list(_strings(chunk)), add_special_tokens=False)
-        return Tokens.of(encoding.ids for encoding in encodings)
+        with _tokenizing():
+            encodings = self._tokenizer.encode_batch_fast(list(_strings(chunk)), add_special_tokens=False)
+        tokens = Tokens.of(encoding.ids for encoding in encodings)
+        if tokens.ids.max(initial=-1) >= len(self.names):
+            raise ModelError("a tokenizer makes tokens that its vocabulary does not have")
+        return tokens
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_str(json.dumps(self.tokenizer))
-        # Files of published models often ask for padding and for cuts at some length.
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
+        with _tokenizing():
+            tokenizer = Tokenizer.from_str(json.dumps(self.tokenizer))
+            # Files of published models often ask for padding and for cuts at some length.
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
         return tokenizer
+
+
+MOST_TOKENS = 10_000_000
+
+
+@contextmanager
+def _tokenizing() -> Iterator[None]:
+    """Within, whatever the tokenizers package raises becomes a ModelError; a panic of its Rust code is no Exception."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise ModelError(f"a tokenizer cannot be used: {error}; copy the model again, or train it anew") from error
 
 
 def _wordpiece(texts: Texts, size: int) -> tuple[Tokenizer, Any]:

@@ -6,10 +6,12 @@ import math
 import threading
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.invariants import Array, Unsound, agree, check_each_once, check_starts
 from longtail.kernels.csr import frozen, rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
@@ -19,8 +21,12 @@ from longtail.kernels.threads import each_in_threads
 class Clusters:
     """Labels in groups: cluster c holds labels[starts[c]:starts[c + 1]], and neighbouring clusters are alike."""
 
-    labels: np.ndarray  # (labels,) int32, every label once
-    starts: np.ndarray  # (clusters + 1,) int64
+    labels: Annotated[np.ndarray, Array("labels", np.int32, below="labels")]  # every label once
+    starts: Annotated[np.ndarray, Array("clusters+1", np.int64, starts="labels")]
+
+    def check(self) -> None:
+        """No label is in two clusters."""
+        check_each_once("labels", self.labels)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -45,7 +51,19 @@ class Tree:
     """
 
     starts: list[np.ndarray]  # (nodes of the level + 1,) int64 each
-    labels: np.ndarray  # int32
+    labels: Annotated[np.ndarray, Array("leaves", np.int32, between=(0, np.inf))]
+
+    def check(self) -> None:
+        """The nodes of a level are the children of the one above, and the last ones are the labels."""
+        if not self.starts:
+            raise Unsound("the tree has no levels")
+        above = 1
+        for level, starts in enumerate(self.starts):
+            if starts.dtype != np.int64 or starts.shape != (above + 1,):
+                raise Unsound(f"level {level} has starts of shape {starts.shape} for {above} nodes")
+            check_starts(f"level {level}", starts, int(starts[-1]))
+            above = int(starts[-1])
+        agree("leaves and labels", above, len(self.labels))
 
     @property
     def depth(self) -> int:

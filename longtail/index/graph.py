@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ from longtail.config import setting
 from longtail.corpus import PAD
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
+from longtail.invariants import Array, Number, Unsound, agree, check_indices
 from longtail.kernels.csr import rows_of
 from longtail.kernels.paths import best_labels, opened
 from longtail.kernels.top import top_of_rows
@@ -62,8 +63,8 @@ class Walk:
 class Graph:
     """A, row by row: the labels that each cluster leads to, and the weights of these edges."""
 
-    labels: np.ndarray  # (clusters, edges) int32, PAD behind a row's end
-    weights: np.ndarray  # (clusters, edges) float32, nothing at PAD
+    labels: Annotated[np.ndarray, Array("clusters edges", np.int32)]  # PAD behind a row's end
+    weights: Annotated[np.ndarray, Array("clusters edges", np.float32)]  # nothing at PAD
 
     def scores(self, beta: float) -> np.ndarray:
         """ŝ_c,l (5), (clusters, edges) float32; 0 at PAD, which takes no part in the softmax."""
@@ -171,14 +172,21 @@ class GraphIndex:
     """Which labels to look at, given a document's vector."""
 
     graph: Graph
-    rows: np.ndarray  # Ŵ_C: (clusters, dim) float32
-    biases: np.ndarray  # (clusters,) float32
-    beam: int
-    alpha: float
-    beta: float
-    shortlist: int
-    n_labels: int
+    rows: Annotated[np.ndarray, Array("clusters dim", np.float32)]  # Ŵ_C
+    biases: Annotated[np.ndarray, Array("clusters", np.float32)]
+    beam: Annotated[int, Number(1)]
+    alpha: Annotated[float, Number(0)]
+    beta: Annotated[float, Number(0)]
+    shortlist: Annotated[int, Number(1)]
+    n_labels: Annotated[int, Number(1)]
     add: bool = False  # whether all paths to a label speak for it, or the best alone
+
+    def check(self) -> None:
+        """Every cluster has its edges, and these lead to labels, each to another."""
+        agree("clusters", len(self.rows), len(self.graph.labels))
+        check_indices("edges", self.graph.labels, self.n_labels, pad=True)
+        if self.rows.size == 0 or self.graph.labels.size == 0:
+            raise Unsound("the graph has no clusters or no edges")
 
     def open(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The clusters that documents believe in most and how much (1, 2), (documents, beam) each."""

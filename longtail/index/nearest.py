@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from longtail.config import setting
 from longtail.corpus import PAD
 from longtail.errors import MissingExtraError
+from longtail.invariants import Array, Number, Unsound, agree
 from longtail.kernels.graph_search import walk
 from longtail.kernels.label_rows import likeliest, likeliest_for_many
 
@@ -27,20 +28,43 @@ class Search:
 class Graph:
     """A hierarchical navigable small world, as kernels/graph_search.py walks it."""
 
-    links: np.ndarray  # int32
-    starts: np.ndarray  # (nodes + 1,) int64
-    levels: np.ndarray  # int64
+    links: Annotated[np.ndarray, Array("links", np.int32, below="nodes", pad=True)]
+    starts: Annotated[np.ndarray, Array("nodes+1", np.int64, starts="links")]
+    levels: Annotated[np.ndarray, Array("levels", np.int64, rising=True)]
     entry: int
-    top: int
+    top: Annotated[int, Number(0)]
+
+    def check(self) -> None:
+        """Every node has whole levels, and a link of a level leads to a node that has the level too."""
+        heights = np.searchsorted(self.levels, np.diff(self.starts))
+        if len(self.levels) < self.top + 2 or self.levels[0] != 0 or heights.max(initial=0) >= len(self.levels):
+            raise Unsound(f"the graph has {len(self.levels)} levels, and its top is {self.top}")
+        if heights.min(initial=1) < 1 or (self.levels[heights] != np.diff(self.starts)).any():
+            raise Unsound("a node has a part of a level")
+        if not 0 <= self.entry < len(heights) or heights[self.entry] <= self.top:
+            raise Unsound(f"the entry is node {self.entry}, which does not reach the top level {self.top}")
+        for level in range(1, self.top + 1):
+            self._check_links(level, heights)
+
+    def _check_links(self, level: int, heights: np.ndarray) -> None:
+        inside = np.arange(self.levels[level], self.levels[level + 1])
+        linked = self.links[self.starts[:-1][heights > level][:, None] + inside]
+        if (heights[linked[linked != PAD]] <= level).any():
+            raise Unsound(f"a link of level {level} leads to a node that is below it")
 
 
 @dataclass(frozen=True)
 class Nearest:
     """Labels by direction; a label whose vector is 0 points nowhere and is never found."""
 
-    labels: np.ndarray  # (known,) int32, in order
-    vectors: np.ndarray  # (known, dim) float32 of length 1
+    labels: Annotated[np.ndarray, Array("known", np.int32, rising=True)]
+    vectors: Annotated[np.ndarray, Array("known dim", np.float32)]  # of length 1
     graph: Graph | None
+
+    def check(self) -> None:
+        """The graph has a node for every vector."""
+        if self.graph is not None:
+            agree("vectors and nodes", len(self.vectors), len(self.graph.starts) - 1)
 
     def find(self, documents: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k labels with the largest cosine, and σ(cosine): (documents, k or all there are) each."""

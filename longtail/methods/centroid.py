@@ -9,6 +9,7 @@ one document is enough to be found by.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,7 @@ from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
 from longtail.features.tfidf import TfidfOptions
+from longtail.invariants import Array, agree, check_indices
 from longtail.kernels.csr import rows_of
 from longtail.kernels.nearest import nearest
 from longtail.rankers.frequent import label_shares, where_silent
@@ -40,9 +42,10 @@ class Config:
 class Centroids:
     """Labels by feature: an inverted index of the centroids."""
 
-    starts: np.ndarray  # (features + 1,) int64: feature f has weights[starts[f] : starts[f + 1]]
-    labels: np.ndarray  # int32
-    weights: np.ndarray  # float32
+    # Feature f has weights[starts[f] : starts[f + 1]].
+    starts: Annotated[np.ndarray, Array("features+1", np.int64, starts="weights")]
+    labels: Annotated[np.ndarray, Array("weights", np.int32)]
+    weights: Annotated[np.ndarray, Array("weights", np.float32)]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,17 @@ class Centroid:
 
     bags: Bags
     centroids: Centroids
-    shares: np.ndarray  # (labels,) float32: the share of training documents that carry the label
+    shares: Annotated[np.ndarray, Array("labels", np.float32)]  # the share of training documents that carry the label
+
+    def check(self) -> None:
+        """Every feature has its run of weights, and these are of labels."""
+        agree("features", self.bags.n_features, len(self.centroids.starts) - 1)
+        check_indices("centroids.labels", self.centroids.labels, self.n_labels)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.shares)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k nearest labels of each document; labels that share no word with it are left out."""

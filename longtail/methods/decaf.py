@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,7 @@ from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import recall_at
+from longtail.invariants import Array, Number, Unsound, agree
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, rank_members
@@ -111,8 +112,12 @@ class Scorer:
     """Rows and biases on document vectors: one for every cluster, or one for every label in cluster order."""
 
     encoder: BagEncoder
-    rows: np.ndarray  # (clusters or labels, dim) float32
-    biases: np.ndarray  # (clusters or labels,) float32
+    rows: Annotated[np.ndarray, Array("outputs dim", np.float32)]
+    biases: Annotated[np.ndarray, Array("outputs", np.float32)]
+
+    def check(self) -> None:
+        """Rows are as long as document vectors."""
+        agree("rows and document vectors", self.rows.shape[1], self.encoder.vectors.shape[1])
 
 
 @dataclass(frozen=True)
@@ -122,8 +127,13 @@ class Instance:
     clusters: Clusters
     shortlister: Scorer
     ranker: Scorer
-    beam: int
-    cluster_weight: float
+    beam: Annotated[int, Number(1)]
+    cluster_weight: Annotated[float, Number(0)]
+
+    def check(self) -> None:
+        """Every cluster and every label has a row."""
+        agree("clusters and their rows", len(self.clusters), len(self.shortlister.rows))
+        agree("labels and their rows", len(self.clusters.labels), len(self.ranker.rows))
 
     def rank(self, bags: Rows, k: int) -> Ranking:
         """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩), the cluster weighed."""
@@ -140,6 +150,20 @@ class Decaf:
 
     reader: Reader
     instances: list[Instance]
+
+    def check(self) -> None:
+        """Every instance has a vector for each token, and all have the same labels."""
+        if not self.instances:
+            raise Unsound("there is no instance")
+        agree("labels", *(len(instance.clusters.labels) for instance in self.instances))
+        for instance in self.instances:
+            vectors = (len(scorer.encoder.vectors) for scorer in (instance.shortlister, instance.ranker))
+            agree("tokens and their vectors", self.reader.n_tokens, *vectors)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.instances[0].clusters.labels)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""

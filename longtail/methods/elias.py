@@ -39,6 +39,7 @@ from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.graph import Walk
+from longtail.invariants import Unsound
 from longtail.methods.lightxml import held_out
 from longtail.metrics import evaluate_ranking
 from longtail.rankers.clustered import Clustered
@@ -167,6 +168,16 @@ class Elias:
     encoder: TextEncoder
     graphed: Graphed | None = None
     one_vs_all: Clustered | None = None
+
+    def check(self) -> None:
+        """There is one way to rank."""
+        if (self.graphed is None) == (self.one_vs_all is None):
+            raise Unsound("there must be a graph or classifiers of all labels, and not both")
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.graphed.index.n_labels if self.graphed is not None else self.one_vs_all.n_labels  # type: ignore[union-attr]
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,7 @@ from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.nearest import Nearest, Search
+from longtail.invariants import Array, Number, agree, check_indices
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
@@ -117,9 +118,9 @@ class Config:
 class Encoder:
     """x̂ = h + ReLU(R h + r),  h = ReLU(E x): a document's bag, and what a layer of norm at most 1 adds to it."""
 
-    vectors: np.ndarray  # E: (tokens, dim) float32
-    residual: np.ndarray  # R: (dim, dim) float32
-    offset: np.ndarray  # r: (dim,) float32
+    vectors: Annotated[np.ndarray, Array("tokens dim", np.float32)]  # E
+    residual: Annotated[np.ndarray, Array("dim dim", np.float32)]  # R
+    offset: Annotated[np.ndarray, Array("dim", np.float32)]  # r
 
     def documents(self, bags: Rows) -> np.ndarray:
         """(documents, dim) float32, nothing below zero."""
@@ -135,7 +136,19 @@ class LightDXML:
     encoder: Encoder
     nearest: Nearest
     fusion: Fusion
-    shortlist: int
+    shortlist: Annotated[int, Number(1)]
+
+    def check(self) -> None:
+        """All vectors are of one length, every token has one, and the index finds labels that have classifiers."""
+        agree("tokens and their vectors", self.reader.n_tokens, len(self.encoder.vectors))
+        dims = (each.shape[1] for each in (self.encoder.vectors, self.nearest.vectors, self.fusion.rows))
+        agree("lengths of vectors", *dims)
+        check_indices("nearest.labels", self.nearest.labels, self.n_labels)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.fusion.rows)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document's shortlist."""

@@ -34,6 +34,7 @@ from longtail.features.labels import label_centroids, label_features, label_text
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Tokens
 from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.invariants import agree
 from longtail.rankers.clustered import Clustered, each_its_own
 from longtail.rankers.label_start import LabelStart, start_from_texts
 from longtail.ranking import Ranking
@@ -109,6 +110,11 @@ class LightXML:
     heads: Clustered
     again: Transformer | None = None  # the discriminator's own transformer, where it has one
 
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.heads.n_labels
+
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document by σ(label)·σ(cluster)."""
         parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
@@ -120,6 +126,7 @@ class LightXML:
             yield from self.encoder.batches(documents)
             return
         for (rows, vectors), (_, others) in zip(self.encoder.batches(documents), self.again.batches(documents)):
+            agree("vectors of both transformers", vectors.shape[1], others.shape[1])
             yield rows, np.concatenate([vectors, others], axis=1)
 
     def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:

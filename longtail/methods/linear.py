@@ -16,7 +16,7 @@ What differs on purpose, and why, is in docs/methods/linear.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from longtail.features.bags import Bags, features_expected, words_expected
 from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
+from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import available_cores
@@ -83,10 +84,16 @@ POOL = 100  # every tree is asked for so many labels: one just below its k may l
 class Level:
     """The classifiers of one level of a tree, feature by feature: one look-up finds all nodes a feature speaks for."""
 
-    starts: np.ndarray  # (features + 1,) int64: feature f has weights[starts[f] : starts[f + 1]]
-    nodes: np.ndarray  # int32, in order within a feature, so that brothers stand together
-    weights: np.ndarray  # float32
-    biases: np.ndarray  # (nodes,) float32
+    # Feature f has weights[starts[f] : starts[f + 1]].
+    starts: Annotated[np.ndarray, Array("features+1", np.int64, starts="weights")]
+    # In order within a feature, so that brothers stand together.
+    nodes: Annotated[np.ndarray, Array("weights", np.int32, below="nodes")]
+    weights: Annotated[np.ndarray, Array("weights", np.float32)]
+    biases: Annotated[np.ndarray, Array("nodes", np.float32)]
+
+    def check(self) -> None:
+        """A walk meets the nodes of a feature in order."""
+        check_rising_in_runs("nodes", self.nodes, self.starts)
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,12 @@ class Descent:
 
     tree: Tree
     levels: list[Level]
+
+    def check(self) -> None:
+        """Every level of the tree has its classifiers."""
+        agree("levels of the tree and of classifiers", self.tree.depth, len(self.levels))
+        for at, level in enumerate(self.levels, 1):
+            agree(f"nodes of level {at} and biases", self.tree.width(at), len(level.biases))
 
     def rank(self, features: sp.csr_array, k: int, beam: int, power: float, cluster_weight: float) -> Ranking:
         """The best k labels in the clusters that each document's beam reaches."""
@@ -111,10 +124,24 @@ class Linear:
 
     bags: Bags
     descents: list[Descent]
-    beam: int
-    power: float
-    cluster_weight: float
-    shares: np.ndarray  # (labels,) float32: the share of training documents that carry the label
+    beam: Annotated[int, Number(1)]
+    power: Annotated[float, Number(0)]
+    cluster_weight: Annotated[float, Number(0)]
+    shares: Annotated[np.ndarray, Array("labels", np.float32)]  # the share of training documents that carry the label
+
+    def check(self) -> None:
+        """Every tree has all features and all labels."""
+        if not self.descents:
+            raise Unsound("there is no tree")
+        for descent in self.descents:
+            check_indices("labels of the tree", descent.tree.labels, self.n_labels)
+            check_each_once("labels of the tree", descent.tree.labels)
+            agree("features", self.bags.n_features, *(len(level.starts) - 1 for level in descent.levels))
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.shares)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""

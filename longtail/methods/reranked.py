@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,7 @@ from longtail.corpus import PAD, Corpus, Documents
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.features.tfidf import TfidfOptions
+from longtail.invariants import Array, Number, Unsound, agree
 from longtail.metrics import evaluate_ranking
 from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
@@ -82,6 +83,10 @@ class Reranking:
 class Proposer(Protocol):
     """A trained method that ranks labels by vectors of its own."""
 
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of some documents at a time, and which documents they are."""
 
@@ -99,13 +104,24 @@ class Reranked:
     proposer: Any
     words: Bags
     ranker: SparseLinear
-    counts: np.ndarray  # (labels,) float32: training documents of each label
+    counts: Annotated[np.ndarray, Array("labels", np.float32, between=(0, np.inf))]  # training documents of each label
     tree: ScoreTree | None
-    tree_share: float
-    candidates: int
+    tree_share: Annotated[float, Number(0, 1)]
+    candidates: Annotated[int, Number(1)]
     reads: str = "words"
-    ranker_weight: float = 0.5
+    ranker_weight: Annotated[float, Number(0, 1)] = 0.5
     tuning: Tuning | None = None  # where a validation split chose w and the tree
+
+    def check(self) -> None:
+        """Proposer and ranker have the same labels."""
+        agree("labels", self.n_labels, self.proposer.n_labels, len(self.ranker.biases))
+        if self.reads not in ("words", "both"):
+            raise Unsound(f"reads is {self.reads!r:.20}, and must be words or both")
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.counts)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document; behind the re-ranked candidates they stand as they were proposed."""

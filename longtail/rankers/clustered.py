@@ -12,10 +12,12 @@ Here is what scores with weights that no longer learn; clustered_heads.py is wha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from longtail.index.clusters import Clusters
+from longtail.invariants import Array, Number, agree
 from longtail.kernels.label_rows import likeliest, rank_members
 from longtail.ranking import Ranking
 
@@ -24,8 +26,8 @@ from longtail.ranking import Ranking
 class Linear:
     """A row and a bias for every output."""
 
-    rows: np.ndarray  # (outputs, dim) float32
-    biases: np.ndarray  # (outputs,) float32
+    rows: Annotated[np.ndarray, Array("outputs dim", np.float32)]
+    biases: Annotated[np.ndarray, Array("outputs", np.float32)]
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,13 @@ class LabelVectors:
     bottleneck: Linear  # W_h, b_h
     labels: Linear  # E and b_l, in the order of the clusters
 
+    def check(self) -> None:
+        """The bottleneck is as wide as label vectors are long."""
+        agree("outputs of the bottleneck and label vectors", len(self.bottleneck.rows), self.labels.rows.shape[1])
+
     def documents(self, vectors: np.ndarray) -> np.ndarray:
         """W_h e + b_h, (documents, label dim)."""
+        agree("document vectors and the bottleneck", vectors.shape[1], self.bottleneck.rows.shape[1])
         return vectors @ self.bottleneck.rows.T + self.bottleneck.biases
 
 
@@ -47,10 +54,24 @@ class Clustered:
     clusters: Clusters
     generator: Linear
     discriminator: LabelVectors | None
-    beam: int  # clusters opened for a document
+    beam: Annotated[int, Number(1)]  # clusters opened for a document
+
+    def check(self) -> None:
+        """Every cluster has a row, and so has every label in the clusters."""
+        agree("clusters and their rows", len(self.clusters), len(self.generator.rows))
+        if self.discriminator is not None:
+            agree("labels and their rows", self.n_labels, len(self.discriminator.labels.rows))
+        else:
+            agree("labels and clusters of one label each", self.n_labels, len(self.clusters))
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.clusters.labels)
 
     def rank(self, vectors: np.ndarray, k: int, again: np.ndarray | None = None) -> Ranking:
         """The k best labels, given document vectors (documents, dim), and others for D if it has its own."""
+        agree("document vectors and rows of clusters", vectors.shape[1], self.generator.rows.shape[1])
         generator = self.generator.rows, self.generator.biases
         if self.discriminator is None:
             return Ranking(*likeliest(vectors, *generator, k))

@@ -11,10 +11,12 @@ label is, since opinions about rare labels are not worth what the same about fre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from longtail.errors import MissingExtraError
+from longtail.invariants import Array, Number, Unsound
 from longtail.kernels.fusion import fused_top
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
@@ -24,25 +26,35 @@ from longtail.shortlist import Shortlist
 class Fusion:
     """A classifier a label, and β: 1 trusts the classifiers alone, 0 the index alone."""
 
-    rows: np.ndarray  # (labels, dim) float32
-    biases: np.ndarray  # (labels,) float32
-    beta: float
+    rows: Annotated[np.ndarray, Array("labels dim", np.float32)]
+    biases: Annotated[np.ndarray, Array("labels", np.float32)]
+    beta: Annotated[float, Number(0, 1)]
 
     def rank(self, documents: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
         """The k best labels of each shortlist, given document vectors (documents, dim)."""
         return Ranking(*fused_top(documents, self.rows, self.biases, shortlist.labels, shortlist.belief, self.beta, k))
 
 
+ASKED = 3  # numbers that a tree can ask about: both opinions, and how frequent the label is
+
+
 @dataclass(frozen=True)
 class ScoreTree:
     """Questions "is this number at most that?", and at the end of each path the share of labels that were true."""
 
-    columns: np.ndarray  # (nodes,) int32: which number is asked about; LEAF where nothing is
-    thresholds: np.ndarray  # (nodes,) float64
-    yes: np.ndarray  # (nodes,) int32: the node after a yes, the leaf itself at a leaf
-    no: np.ndarray  # (nodes,) int32
-    shares: np.ndarray  # (nodes,) float32
-    depth: int
+    # Which number a node asks about; LEAF where it asks nothing.
+    columns: Annotated[np.ndarray, Array("nodes", np.int32, below=ASKED, pad=True)]
+    thresholds: Annotated[np.ndarray, Array("nodes", np.float64)]
+    # The node after a yes and after a no; at a leaf, the leaf itself.
+    yes: Annotated[np.ndarray, Array("nodes", np.int32, below="nodes")]
+    no: Annotated[np.ndarray, Array("nodes", np.int32, below="nodes")]
+    shares: Annotated[np.ndarray, Array("nodes", np.float32, between=(0, 1))]
+    depth: Annotated[int, Number(0)]
+
+    def check(self) -> None:
+        """There is a first question, and no path asks more than there are."""
+        if not self.depth < len(self.columns):
+            raise Unsound(f"a tree of {len(self.columns)} nodes cannot be {self.depth} deep")
 
     def probabilities(self, *columns: np.ndarray) -> np.ndarray:
         """How likely a label is true, given its numbers in arrays of any one shape."""

@@ -10,11 +10,13 @@ Here is what scores with weights that no longer learn; graphed_heads.py is what 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import expit
 
 from longtail.index.graph import GraphIndex
+from longtail.invariants import Number, agree
 from longtail.kernels.label_rows import shortlist_logits
 from longtail.rankers.clustered import Linear
 from longtail.ranking import Ranking
@@ -26,10 +28,16 @@ class Graphed:
 
     index: GraphIndex
     labels: Linear  # W_L
-    belief_weight: float = 1.0  # score = σ(label) · ŷ^this
+    belief_weight: Annotated[float, Number(0)] = 1.0  # score = σ(label) · ŷ^this
+
+    def check(self) -> None:
+        """Every label has a row, as long as those of clusters."""
+        agree("labels and their rows", self.index.n_labels, len(self.labels.rows))
+        agree("rows of labels and of clusters", self.labels.rows.shape[1], self.index.rows.shape[1])
 
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
         """The k best labels by p_l, given document vectors (documents, dim)."""
+        agree("document vectors and rows", vectors.shape[1], self.labels.rows.shape[1])
         labels, beliefs = self.index.find(vectors)
         logits = shortlist_logits(vectors, self.labels.rows, labels) + self.labels.biases[labels]
         return Ranking.of_candidates(labels, expit(logits) * beliefs**self.belief_weight, k)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.invariants import Array, agree
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import score_candidates
@@ -27,10 +29,15 @@ class SparseLinear:
     """w·x + b for every label; most weights are absent."""
 
     weights: sp.csr_array  # (labels, features) float32
-    biases: np.ndarray  # (labels,) float32
+    biases: Annotated[np.ndarray, Array("labels", np.float32)]
+
+    def check(self) -> None:
+        """Every label has weights and a bias."""
+        agree("rows of weights and biases", self.weights.shape[0], len(self.biases))
 
     def margins(self, features: sp.csr_array, shortlist: Shortlist) -> np.ndarray:
         """w·x + b of each document's candidates, (documents, width); 0 at PAD."""
+        agree("features and weights", features.shape[1], self.weights.shape[1])
         rows, weights = rows_of(features), rows_of(self.weights)
         return score_candidates(rows, weights, self.biases, shortlist.labels, n_features=features.shape[1])
 

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from longtail import store
-from longtail.errors import RunError
+from longtail.errors import ModelError, RunError
 from longtail.train.averaging import Average
 from longtail.train.optim import Group
 
@@ -45,7 +45,10 @@ def write(place: Path, state: dict[str, Any], tensors: dict[str, Tensor]) -> Non
 
 def read(place: Path, device: torch.device) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The state and tensors written there."""
-    store.verify(place)
+    try:
+        store.verify(place)
+    except ModelError as error:
+        raise RunError(f"a checkpoint is damaged: {error}. Delete {place.parent} to train this part anew") from error
     with safe_open(place / TENSORS, "pt", device=str(device)) as file:
         # Copies: what safe_open gives is a mapping of a file that the next checkpoint replaces.
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict

@@ -31,7 +31,7 @@ import psutil
 
 from longtail import store
 from longtail.corpus import Corpus
-from longtail.errors import MissingExtraError, RunError
+from longtail.errors import MissingExtraError, ModelError, RunError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -84,13 +84,24 @@ class Run:
         resumed run continues from the very same arrays.  `build` must declare what it returns.
         """
         place = self.directory / "stages" / name
-        if not store.finished(place):
-            started = time.perf_counter()
-            self.say(f"{name} …")
-            with store.whole_directory(place) as building:
-                store.write(building, build(*inputs))
-            self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
+        if store.finished(place) and self._is_sound(name, place):
+            return store.read(place, typing.get_type_hints(build)["return"])
+        started = time.perf_counter()
+        self.say(f"{name} …")
+        with store.whole_directory(place) as building:
+            store.write(building, build(*inputs))
+        self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
         return store.read(place, typing.get_type_hints(build)["return"])
+
+    def _is_sound(self, name: str, place: Path) -> bool:
+        """Whether a finished stage still has the bytes that were written; a stage can be computed again."""
+        try:
+            store.verify(place)
+        except ModelError as error:
+            self.say(f"{name}: its result was damaged on disk and is computed again ({error})")
+            self.log("damaged", name=name, reason=str(error))
+            return False
+        return True
 
     def train(
         self, name: str, model: Model, batches: Batches, optim: Optim, *, seed: int,

@@ -16,6 +16,7 @@ from longtail.errors import ConfigError, CorpusError
 from longtail.methods import METHODS, method
 from longtail.predictor import Predictor
 from longtail.ranking import Ranking
+from tests import mutants
 from tests.planted import N_LABELS, word
 
 # What a method needs to learn the planted corpus in seconds; a method that needs nothing is not listed.
@@ -263,3 +264,8 @@ def test_the_need_is_announced_and_is_no_fantasy(name: str, planted: Splits):
 def test_the_demo_corpus_loads():
     corpus = load("demo")
     assert corpus.train.n_labels == 18_909 and len(corpus.train) == 74_951 and len(corpus.split("tst")) == 18_783
+
+
+def test_a_model_that_lies_is_refused_or_answers_but_never_crashes(fitted: Predictor, tmp_path: Path):
+    fitted.save(tmp_path / "model")
+    assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(9)) == []

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from longtail import store
 from longtail.corpus import Splits
 from longtail.data import load as load_module
 from longtail.data.load import default_cache, load
@@ -65,11 +66,26 @@ def test_a_file_that_appears_is_noticed(tmp_path: Path):
     assert again(tmp_path).train.official_valid is not None
 
 
-@pytest.mark.parametrize("damage", ["cut", "missing", "index", "not json", "manifest", "stops", "version"])
+DAMAGES = ["cut", "missing", "index", "not json", "manifest", "stops", "version", "texts", "columns", "listed columns"]
+
+
+def overwritten(path: Path, at: int, value: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(value)
+
+
+def list_again(cache: Path) -> None:
+    (cache / "manifest.json").unlink()
+    store.write_manifest(cache)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_built_anew(damage: str, tmp_path: Path, builds: list[Path]):
     expected = loaded(tmp_path, LF_JSON)
     (cache,) = caches(tmp_path / "cache")
     texts, stops, index = cache / "train.texts.bytes", cache / "train.texts.stops", cache / "corpus.json"
+    columns = cache / "train.labels.columns"
     broken = {
         "cut": lambda: os.truncate(texts, texts.stat().st_size - 1),
         "missing": lambda: (cache / "test.labels.columns").unlink(),
@@ -78,9 +94,23 @@ def test_a_damaged_cache_is_built_anew(damage: str, tmp_path: Path, builds: list
         "manifest": lambda: (cache / "manifest.json").unlink(),
         "stops": lambda: stops.write_bytes(bytes(stops.stat().st_size)),
         "version": lambda: index.write_text(index.read_text().replace('"version": 1', '"version": 0')),
+        # Of the same size, so that only the content tells.
+        "texts": lambda: overwritten(texts, 0, b"?"),
+        "columns": lambda: overwritten(columns, 0, (-5).to_bytes(4, "little", signed=True)),
+        "listed columns": lambda: (overwritten(columns, 3, b"\xff"), list_again(cache)),
     }
     broken[damage]()
     assert again(tmp_path).train.fingerprint == expected.train.fingerprint and len(builds) == 2
+
+
+def test_an_edit_that_keeps_size_and_time_is_noticed(tmp_path: Path, builds: list[Path]):
+    expected = loaded(tmp_path, LF_JSON)
+    changed = tmp_path / "corpus" / "trn.json"
+    before, text = changed.stat(), changed.read_bytes()
+    changed.write_bytes(text.replace(b"a", b"b", 1))
+    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert changed.stat().st_size == before.st_size and changed.stat().st_mtime_ns == before.st_mtime_ns
+    assert again(tmp_path).train.fingerprint != expected.train.fingerprint and len(builds) == 2
 
 
 @pytest.mark.parametrize("moment", ["longtail.data.mapped.Draft.finish", "longtail.store.put_in_place"])

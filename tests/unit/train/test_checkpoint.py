@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from longtail import store
-from longtail.errors import ModelError, RunError
+from longtail.errors import RunError
 from longtail.train import checkpoint
 from longtail.train.averaging import Average
 from longtail.train.optim import Group, adamw
@@ -92,7 +92,7 @@ def test_damage_is_noticed(tmp_path):
     checkpoint.write(tmp_path / "last", *checkpoint.pack(*made()))
     file = tmp_path / "last" / "tensors.safetensors"
     file.write_bytes(file.read_bytes()[:-1] + b"!")
-    with pytest.raises(ModelError, match=r"tensors\.safetensors: its bytes changed"):
+    with pytest.raises(RunError, match=r"tensors\.safetensors: its bytes changed"):
         checkpoint.read(tmp_path / "last", CPU)
 
 

@@ -55,6 +55,22 @@ def test_a_stage_is_computed_once_and_read_back(tmp_path):
         assert again.note == "of whole numbers"
 
 
+def test_a_stage_whose_bytes_changed_is_computed_again_and_said(tmp_path):
+    with opened(tmp_path) as run:
+        run.stage("squares", squares, 2000)
+    arrays = tmp_path / "stages" / "squares" / "arrays.safetensors"
+    with arrays.open("r+b") as file:
+        file.seek(4096)
+        file.write(bytes(4096))
+    said: list[str] = []
+    with opened(tmp_path, say=said.append) as run:
+        assert np.array_equal(run.stage("squares", squares, 2000).values, np.arange(2000) ** 2)
+    assert any("squares" in line and "damaged" in line for line in said)
+    assert [event["name"] for event in events(tmp_path) if event["event"] == "damaged"] == ["squares"]
+    with opened(tmp_path) as run:
+        run.stage("squares", never, 2000)
+
+
 def test_a_stage_that_fails_leaves_nothing_and_says_why_in_the_log(tmp_path):
     with pytest.raises(ZeroDivisionError), opened(tmp_path) as run:
         run.stage("broken", lambda: 1 / 0)

@@ -1,0 +1,165 @@
+"""What must hold of a stored value: said once beside its fields, checked whenever it is read from disk.
+
+A file can lie: its checksum is right and its numbers point past the end of an array, where compiled code would read or
+write memory that is not ours.  So every class that is stored declares its arrays by shape, type and range,
+
+    @dataclass(frozen=True)
+    class Clusters:
+        labels: Annotated[np.ndarray, Array("labels", np.int32, below="labels")]
+        starts: Annotated[np.ndarray, Array("clusters+1", np.int64, starts="labels")]
+
+and, where parts must fit together, has a method `check` that raises Unsound.  `store` calls `check` here for each part
+that it reads.  Names in a shape stand for sizes: the same name in one class is the same number.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.corpus import PAD
+from longtail.errors import LongtailError, ModelError
+
+
+class Unsound(ModelError):
+    """A stored value is not what it must be; the sentence begins with the path inside the value."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of this shape ("labels dim", "features+1") and type, or a list of such, every number finite."""
+
+    shape: str
+    dtype: npt.DTypeLike
+    below: str | int | None = None  # every entry is an index: 0 or more, and less than this size
+    pad: bool = False  # or it is PAD
+    starts: str | None = None  # entries rise from 0 to this size, as starts of runs do
+    rising: bool = False  # no entry is smaller than the one before
+    between: tuple[float, float] | None = None  # the smallest and the largest entry allowed
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number from `least` to `most`."""
+
+    least: float
+    most: float = np.inf
+
+
+Rule = TypeVar("Rule", Array, Number)
+
+
+def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
+    """Raise Unsound unless all that the class of `value` declares is true of it; parts of it are checked before."""
+    sizes: dict[str, int] = {}
+    try:
+        for name, limits in _declared(value, Number):
+            _check_number(name, getattr(value, name), limits)
+        arrays = [(name, one, rule) for name, rule in _declared(value, Array) for one in _each(getattr(value, name))]
+        # Every size is known before any entry is compared with one.
+        for name, one, rule in arrays:
+            _check_shape(name, one, rule, sizes)
+        for name, one, rule in arrays:
+            _check_entries(name, one, rule, sizes)
+        if hasattr(value, "check"):
+            value.check()
+    except LongtailError as error:
+        raise Unsound(f"{path or 'value'}: {error}") from None
+
+
+def _declared(value: Any, kind: type[Rule]) -> Iterator[tuple[str, Rule]]:  # noqa: ANN401
+    """The rules of one kind that the class of a value declares, with the names of their fields."""
+    for name, hint in typing.get_type_hints(type(value), include_extras=True).items():
+        yield from ((name, rule) for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, kind))
+
+
+def _each(value: np.ndarray | list[np.ndarray] | None) -> list[np.ndarray]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def agree(what: str, *sizes: int) -> None:
+    """Raise Unsound unless all sizes are the same; for `check` methods."""
+    if len(set(sizes)) > 1:
+        raise Unsound(f"{what} do not agree: {', '.join(map(str, sizes))}")
+
+
+def all_finite(array: np.ndarray) -> bool:
+    """Whether an array holds neither NaN nor infinity, in one pass without an array of answers beside it."""
+    if array.dtype.kind != "f":
+        return True
+    # A sum is finite only if every term is; it can overflow though none is infinite, which the second look tells.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
+
+
+def _check_number(name: str, value: float, rule: Number) -> None:
+    if not rule.least <= value <= rule.most:
+        limits = f"at least {rule.least:g}" if rule.most == np.inf else f"from {rule.least:g} to {rule.most:g}"
+        raise Unsound(f"{name} is {value}, and must be {limits}")
+
+
+def _check_shape(name: str, found: np.ndarray, rule: Array, sizes: dict[str, int]) -> None:
+    parts, dtype = rule.shape.split(), np.dtype(rule.dtype)
+    if found.dtype != dtype:
+        raise Unsound(f"{name} holds {found.dtype}, and must hold {dtype}")
+    if found.ndim != len(parts):
+        raise Unsound(f"{name} has the shape {found.shape}, and must have ({', '.join(parts)})")
+    for size, part in zip(found.shape, parts):
+        called, _, more = part.partition("+")
+        expected = sizes.setdefault(called, size - int(more or 0))
+        if expected < 0 or size != expected + int(more or 0):
+            known = f"{called} = {max(expected, 0)}"
+            raise Unsound(f"{name} has the shape {found.shape}, and must have ({', '.join(parts)}), {known}")
+
+
+def _check_entries(name: str, found: np.ndarray, rule: Array, sizes: dict[str, int]) -> None:
+    if not all_finite(found):
+        raise Unsound(f"{name} holds a number that is not finite")
+    if rule.below is not None:
+        limit = rule.below if isinstance(rule.below, int) else sizes[rule.below]
+        check_indices(name, found, limit, pad=rule.pad)
+    if rule.between is not None:
+        _check_between(name, found, *rule.between)
+    if rule.starts is not None:
+        check_starts(name, found, sizes[rule.starts])
+    if rule.rising and (found[1:] < found[:-1]).any():
+        raise Unsound(f"{name} must rise, and falls")
+
+
+def check_indices(name: str, found: np.ndarray, limit: int, *, pad: bool = False) -> None:
+    """Raise Unsound unless every entry is an index below `limit`, or PAD where that is allowed."""
+    _check_between(name, found, PAD if pad else 0, limit - 1)
+
+
+def _check_between(name: str, found: np.ndarray, least: float, most: float) -> None:
+    if found.size and not (least <= found.min() and found.max() <= most):
+        raise Unsound(
+            f"{name} holds numbers from {found.min()} to {found.max()}, and must stay within {least:g} to {most:g}"
+        )
+
+
+def check_starts(name: str, found: np.ndarray, end: int) -> None:
+    """Raise Unsound unless the entries rise from 0 to `end`."""
+    if len(found) == 0 or found[0] != 0 or found[-1] != end or (found[1:] < found[:-1]).any():
+        raise Unsound(f"{name} must rise from 0 to {end}")
+
+
+def check_each_once(name: str, found: np.ndarray) -> None:
+    """Raise Unsound if an index stands twice; that none is negative or too large is checked before."""
+    if np.bincount(found).max(initial=0) > 1:
+        raise Unsound(f"{name} must hold no index twice")
+
+
+def check_rising_in_runs(name: str, found: np.ndarray, starts: np.ndarray) -> None:
+    """Raise Unsound unless the entries rise within each run, starts[i] to starts[i + 1]; starts are checked before."""
+    rises = np.empty(len(found), bool)
+    rises[:1] = True
+    np.greater(found[1:], found[:-1], out=rises[1:])
+    rises[starts[:-1][starts[:-1] < len(found)]] = True  # the first of a run may be smaller than the last before it
+    if not rises.all():
+        raise Unsound(f"{name} must rise within each run")

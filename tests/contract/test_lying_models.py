@@ -1,0 +1,66 @@
+"""Every class that is stored, in models that lie: see tests/mutants.py.  test_methods.py has a few of each method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import longtail
+from longtail.corpus import Splits
+from longtail.predictor import Predictor
+from tests import mutants
+from tests.contract.test_methods import CASES, ENCODERS, SETTINGS, trained
+
+# Settings that bring in what the contract's tiny models do without.
+DEEPER = {
+    "linear of two deep trees": {"labels_per_cluster": 4, "branching": 4, "trees": 2},
+    "lightdxml over a graph": {"search.exact_below": 1},
+    "decaf of two instances": {"labels_per_cluster": 4, "instances": 2},
+    "elias++ with a tree of scores": SETTINGS["elias++"] | {"valid_documents": 60},
+}
+ENSEMBLE = "ensemble of calibrated models"
+
+
+def made(name: str, planted: Splits) -> Predictor:
+    if name != ENSEMBLE:
+        return trained(name, planted.train, **DEEPER.get(name, {}))
+    members = [trained(method, planted.without_valid) for method in ("centroid", "linear")]
+    calibrated = [longtail.calibrate(member, planted.valid, threshold="f1", k=5).model for member in members]
+    return longtail.calibrate(longtail.combine(calibrated), planted.valid).model
+
+
+@pytest.mark.parametrize("name", [*DEEPER, ENSEMBLE])
+def test_a_model_that_lies_is_refused_or_answers_but_never_crashes(name: str, planted: Splits, tmp_path: Path):
+    made(name, planted).save(tmp_path / "model")
+    assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(100, 110)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*CASES, *DEEPER, ENSEMBLE])
+def test_thousands_of_lies(name: str, planted: Splits, tiny_encoder: Path, tmp_path: Path):
+    if name in ENCODERS:
+        SETTINGS[name][ENCODERS[name]] = str(tiny_encoder)
+    made(name, planted).save(tmp_path / "model")
+    assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(1000, 1000 + A_MODEL)) == []
+
+
+A_MODEL = 150  # lies; there are more than a dozen models, so more than 2,000 in all
+
+
+def test_a_lie_that_would_read_out_of_bounds_is_named(planted: Splits, tmp_path: Path):
+    """The one that a centroid model could be made to write with: a label that does not exist."""
+    from safetensors.numpy import load_file, save_file
+
+    from longtail import store
+
+    trained("centroid", planted.train).save(tmp_path / "model")
+    weights = tmp_path / "model" / "weights.safetensors"
+    arrays = {name: np.array(array) for name, array in load_file(weights).items()}
+    arrays["centroids.labels"][3] = 1_000_000
+    save_file(arrays, weights)
+    (tmp_path / "model" / store.MANIFEST).unlink()
+    store.write_manifest(tmp_path / "model")
+    with pytest.raises(longtail.LongtailError, match=r"centroids\.labels holds numbers from 0 to 1000000"):
+        longtail.open(tmp_path / "model")
