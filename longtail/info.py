@@ -6,7 +6,7 @@ Everything is read from the model's JSON files, so weights are not opened, and a
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from longtail.calibration import Threshold
 from longtail.config import explain
 from longtail.errors import ModelError
 from longtail.methods import METHODS, method
+from longtail.predictor import ENSEMBLE, About, Shares
 
 SOUND = "sound"
 
@@ -73,21 +74,19 @@ class ModelInfo:
 def model_info(directory: str | Path) -> ModelInfo:
     """What is in a model directory."""
     place = Path(directory)
-    state = _state(place)
-    about = store.read_json(place / "model.json")
-    threshold = (about.get("calibration") or {}).get("threshold")
+    state, (plain, about) = _state(place), _read(place)
     return ModelInfo(
         str(place),
-        about["method"],
+        about.method,
         *_trained_on(about),
-        about["corpus"].get("fingerprint", ""),
+        str(about.corpus.get("fingerprint", "")),
         changed_settings(about),
-        about.get("validation", {}),
-        about.get("chosen", {}),
-        None if threshold is None else Threshold(**threshold),
-        _members(place, about),
-        about["format"],
-        about.get("versions", {}),
+        about.validation,
+        about.chosen,
+        _threshold(place, plain),
+        _members(place, plain, about),
+        plain.get("format", 0),
+        about.versions,
         {str(path.relative_to(place)): path.stat().st_size for path in sorted(place.rglob("*")) if path.is_file()},
         state,
     )
@@ -103,18 +102,32 @@ def _state(place: Path) -> str:
     return SOUND
 
 
-def _trained_on(about: dict[str, Any]) -> tuple[int, int, str]:
-    corpus = about["corpus"]
-    return corpus.get("labels", 0), corpus.get("documents", 0), corpus.get("name", "")
+def _read(place: Path) -> tuple[dict[str, Any], About]:
+    """All of `model.json`, and what it says of the model's origin."""
+    plain = store.read_object(place / "model.json")
+    known = {item.name: plain[item.name] for item in fields(About) if item.name in plain}
+    # Versions that it does not name are unknown; About's default is what runs now.
+    return plain, store.read_plain(place, About, {"versions": {}} | known)
 
 
-def changed_settings(about: dict[str, Any]) -> list[Changed]:
+def _trained_on(about: About) -> tuple[int, int, str]:
+    labels = about.corpus.get("labels")
+    return labels if type(labels) is int else 0, about.corpus["documents"], str(about.corpus.get("name", ""))
+
+
+def _threshold(place: Path, plain: dict[str, Any]) -> Threshold | None:
+    calibration = plain.get("calibration")
+    chosen = calibration.get("threshold") if isinstance(calibration, dict) else None
+    return None if chosen is None else store.read_plain(place, Threshold, chosen)
+
+
+def changed_settings(about: About) -> list[Changed]:
     """Settings that differ from this version's defaults; none of a method that this version does not have."""
-    if about["method"] not in METHODS:
+    if about.method not in METHODS:
         return []
     found = []
-    for line in explain(method(about["method"]).Config()):
-        default, value = json.loads(json.dumps(line.default)), _nested(about["config"], line.name, line.default)
+    for line in explain(method(about.method).Config()):
+        default, value = json.loads(json.dumps(line.default)), _nested(about.config, line.name, line.default)
         if value != default:
             found.append(Changed(line.name, value, default))
     return found
@@ -130,10 +143,12 @@ def _nested(config: dict[str, Any], name: str, absent: Any) -> Any:  # noqa: ANN
     return value
 
 
-def _members(place: Path, about: dict[str, Any]) -> list[Member]:
-    weights = (about.get("state") or {}).get("weights", []) if (place / "members").is_dir() else []
-    read = [store.read_json(place / "members" / str(at) / "model.json") for at in range(len(weights))]
+def _members(place: Path, plain: dict[str, Any], about: About) -> list[Member]:
+    if about.method != ENSEMBLE:
+        return []
+    weights = store.read_plain(place, Shares, plain.get("state")).weights
+    read = [_read(place / "members" / str(at))[1] for at in range(len(weights))]
     return [
-        Member(weight, member["method"], *_trained_on(member), changed_settings(member))
+        Member(weight, member.method, *_trained_on(member), changed_settings(member))
         for weight, member in zip(weights, read)
     ]

@@ -176,7 +176,7 @@ def _member(member: Member) -> str:
 def _whose_documents(about: dict[str, Any]) -> str:
     if "name" not in about:
         return "the validation split"
-    return f"{about['documents']:,} documents of {about['name']} ({about['split']})"
+    return f"{about.get('documents')} documents of {about['name']} ({about.get('split')})"
 
 
 def methods_table() -> Table:

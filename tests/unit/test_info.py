@@ -72,6 +72,16 @@ def test_a_model_older_than_a_setting_has_its_default_and_one_of_an_unknown_meth
     assert model_info(saved).settings == [] and "of tomorrow" in printed(saved)
 
 
+@pytest.mark.parametrize(
+    "lie", [{"method": 3}, {"corpus": []}, {"config": None}, {"validation": "good"}, {"calibration": {"threshold": 1}}]
+)
+def test_a_model_json_that_makes_no_sense_is_refused_with_a_sentence(lie: dict, saved: Path):
+    about = json.loads((saved / "model.json").read_text())
+    (saved / "model.json").write_text(json.dumps(about | lie))
+    with pytest.raises(ModelError, match=str(saved)):
+        model_info(saved)
+
+
 def test_what_is_no_model_is_refused(tmp_path: Path):
     with pytest.raises(ModelError, match="no such directory"):
         model_info(tmp_path / "none")
