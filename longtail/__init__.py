@@ -65,12 +65,23 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - whichever of the names above
+    if name == "__version__":
+        return _version()
     if name not in _HOMES:
         raise AttributeError(f"module 'longtail' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].rpartition(".")
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("longtail")
+    except PackageNotFoundError:  # the source tree on the path, not installed
+        return "unknown"
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ from longtail.kernels import notice
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longtail.corpus import Splits
     from longtail.predictor import Predictor
 
 
@@ -32,6 +33,23 @@ EXAMPLES = (
     "a small stringed instrument played by plucking",
     "a person who writes computer programs",
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        import longtail
+
+        print(f"longtail {longtail.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The few right labels out of thousands to millions."""
 
 
 @app.command()
@@ -64,11 +82,14 @@ def describe(
     plot: Annotated[Path | None, typer.Option(help="Also draw the label frequencies into this PNG.")] = None,
 ) -> None:
     """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
+    from longtail.corpus import WITHOUT_TEST
     from longtail.data.describe import describe as described
     from longtail.data.load import load
     from longtail.report import description_tables, frequency_plot
 
     found = described(load(corpus))
+    if "test" not in found.splits:
+        _say(f"{found.name} has no test split; {WITHOUT_TEST}")
     for part in description_tables(found):
         _screen().print(part)
     if as_json:
@@ -92,6 +113,29 @@ def convert(
 
 
 @app.command()
+def split(
+    corpus: CorpusArgument,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")],
+    test: Annotated[float, typer.Option(help="Share of the documents to judge models by.")] = 0.1,
+    valid: Annotated[float, typer.Option(help="Share of the documents to choose by, as `calibrate` does.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the documents.")] = 0,
+    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    anew: Annotated[bool, typer.Option("--anew", help="Put splits that exist together first.")] = False,
+) -> None:
+    """Divide a corpus at random into train and test documents; equal texts stay together."""
+    from longtail.data.divide import divide
+    from longtail.data.load import load
+    from longtail.data.write import write
+
+    parts = divide(load(corpus), test, valid, seed=seed, anew=anew)
+    write(parts, out, to)
+    official, judges = parts.train.official_valid, parts.split("test")
+    counts = {"train": parts.train, "valid": official, "test": judges}
+    said = ", ".join(f"{len(part):,} {name}" for name, part in counts.items() if part is not None)
+    _say(f"wrote {out}: {said} documents")
+
+
+@app.command()
 def train(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
     corpus: CorpusArgument,
@@ -101,7 +145,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Draws everything that is random.")] = None,
-    device: Annotated[str, typer.Option(help="Where neural methods train: cpu, cuda, cuda:1.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where methods that use torch train: cpu, cuda, cuda:1.")] = "cpu",
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
     hold_out: Annotated[
         bool, typer.Option("--hold-out", help="Leave the val split out, for `calibrate` and `ensemble` to choose by.")
@@ -111,9 +155,10 @@ def train(
     from longtail.config import parse_assignment, read_toml
     from longtail.data.load import load
     from longtail.methods import method as known
-    from longtail.predictor import fit
+    from longtail.predictor import check_device, fit
 
     known(method)  # a misspelt method or setting should not wait for the corpus
+    check_device(method, device)
     settings: dict[str, Any] = read_toml(config) if config else {}
     settings |= dict(map(parse_assignment, set_ or []))
     settings |= {} if seed is None else {"seed": seed}
@@ -121,6 +166,17 @@ def train(
     documents = splits.without_valid if hold_out else splits.train
     fit(method, documents, run=run, say=_say, device=device, tensorboard=tensorboard, **settings)
     _say(f"done: {run / 'model'}")
+    if splits.test is None:
+        _say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))
+
+
+def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:
+    """What to do after a training on a corpus without a test split."""
+    from longtail.corpus import WITHOUT_TEST
+
+    if hold_out or splits.train.official_valid is not None:
+        return f"there is no test split; judge it by: longtail evaluate {model} {corpus} --split val"
+    return f"there is no test split, and the model learned from every document; to judge one, {WITHOUT_TEST}"
 
 
 @app.command()
@@ -139,17 +195,19 @@ def evaluate(
     from longtail.data.load import load
     from longtail.evaluation import evaluate as scored
     from longtail.predictor import open_model
-    from longtail.validation import chosen_by
+    from longtail.validation import cautions
 
     opened = open_model(model)
-    documents = load(corpus).split(split)
+    splits = load(corpus)
+    documents = splits.split(split)
     result = scored(opened, documents, ks=_cut_offs(k), a=a, b=b)
-    if chosen := chosen_by(opened, documents):
-        _say(f"careful: these very documents chose the model's {' and '.join(chosen)}; the numbers flatter it")
+    careful = cautions(opened, documents, splits)
+    for line in careful:
+        _say(f"careful: {line}")
     _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
     _screen().print(report.scores_report(result))
     if as_json:
-        _write_json(as_json, result.to_json())
+        _write_json(as_json, result.to_json() | {"careful": careful})
     if plots:
         report.plots(result, plots)
         report.edge_plots(opened, plots)
@@ -223,6 +281,21 @@ def _weighed(members: list[Predictor], corpus: str, split: str, metric: str) -> 
 
 
 @app.command()
+def info(
+    model: ModelArgument,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Also write it here.")] = None,
+) -> None:
+    """What a saved model is: method, settings, training, calibration, files, and whether they are whole."""
+    from longtail.info import model_info
+    from longtail.report import info_table
+
+    found = model_info(model)
+    _screen().print(info_table(found))
+    if as_json:
+        _write_json(as_json, found.to_json())
+
+
+@app.command()
 def calibrate(
     model: ModelArgument,
     corpus: CorpusArgument,
@@ -238,8 +311,8 @@ def calibrate(
     from longtail.data.load import load
     from longtail.predictor import open_model
     from longtail.report import calibration_table
+    from longtail.validation import FEW, validation_split
     from longtail.validation import calibrate as calibrated
-    from longtail.validation import validation_split
 
     if threshold is not None:
         Target.of(threshold)  # a misspelt target should not wait for the corpus
@@ -247,6 +320,8 @@ def calibrate(
     documents = validation_split(load(corpus), split, [opened])
     result = calibrated(opened, documents, threshold=threshold, k=k)
     counted = result.model.about.chosen["calibration"]["documents"]
+    if counted < FEW:
+        _say(f"careful: {counted:,} documents are few to learn probabilities from; with {FEW} or more they mean more")
     title = f"{opened.about.method} on {documents.name} ({split}), {counted:,} documents"
     _screen().print(calibration_table(result.before, result.after, title))
     if threshold is not None:

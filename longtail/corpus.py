@@ -275,8 +275,12 @@ class Splits:
             raise CorpusError(f"no split is called {name!r}; there are trn, val and tst")
         corpus = getattr(self, chosen)
         if corpus is None:
-            raise CorpusError(f"{self.train.name} has no {chosen} split")
+            raise CorpusError(f"{self.train.name} has no {chosen} split; {WITHOUT_TEST}")
         return corpus
 
 
+WITHOUT_TEST = (  # what to do
+    "make a test split with `longtail split CORPUS --test 0.1 --out DIR` and train on DIR, "
+    "or train with --hold-out and evaluate with --split val"
+)
 VALID_DOCUMENTS = 4000  # as ELIAS and LightXML-large hold out

@@ -83,6 +83,8 @@ def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
 
 
 def _renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
-    moved = sp.csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], width))
+    # Copies: a loaded corpus is mapped from disk read-only and cannot be sorted in place.
+    entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
+    moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
     moved.sort_indices()
     return moved

@@ -68,8 +68,9 @@ def precision(top: Pairs, k: int) -> np.ndarray:
 
 def ndcg(top: Pairs, k: int) -> np.ndarray:
     """1 / log2(place + 1), relative to the document's true labels all in front."""
-    ideal = np.cumsum(1 / np.log2(np.arange(2, k + 2)))
-    return 1 / np.log2(top.place + 2.0) / ideal[np.minimum(top.size, k) - 1]
+    best = np.minimum(top.size, k)  # true labels that could be among the first k
+    ideal = np.cumsum(1 / np.log2(np.arange(2, best.max(initial=0) + 2)))
+    return 1 / np.log2(top.place + 2.0) / ideal[best - 1]
 
 
 def recall(top: Pairs, k: int) -> np.ndarray:

@@ -33,16 +33,18 @@ from longtail import store
 from longtail.calibration import Calibration, Threshold
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
 from longtail.ensemble import average
-from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
+from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
+from longtail.train import device as device_of
 from longtail.train.health import check_answers
-from longtail.train.run import changes, open_run, silent, versions
+from longtail.train.run import changes, free_memory, open_run, silent, size, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
 ENSEMBLE = "ensemble"
 AUTO = "auto"  # the threshold that was chosen for the model
+WIDEST = 1000  # columns of an answer where there are fewer labels: enough for every cut-off in use
 LABELS = 5  # suggested for a text, where nobody says how many
 
 
@@ -100,11 +102,17 @@ class Predictor:
     calibration: Calibration | None = None
 
     def rank(self, documents: Documents, k: int = 5) -> Ranking:
-        """The k best labels of each document, as arrays."""
+        """The k best labels of each document, as arrays (documents, k).
+
+        Work and memory are for no more labels than there are, whatever k is: behind the last label stands PAD, and
+        an answer is never wider than the number of labels or 1,000, whichever is more.
+        """
         if k < 1:
             raise ConfigError(f"k = {k}: ask for at least one label")
-        ranking = self.model.rank(documents, k)
-        return ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
+        _refuse_huge(len(documents), min(k, len(self.labels)))
+        ranking = self.model.rank(documents, min(k, len(self.labels)))
+        ranking = ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
+        return ranking.padded(min(k, max(len(self.labels), WIDEST)))
 
     def predict(
         self, texts: Iterable[str], k: int | None = None, threshold: float | str = 0.0
@@ -162,6 +170,20 @@ class Predictor:
         if self.calibration is not None:
             about["calibration"] = store.write_parts(directory, self.calibration, CALIBRATION)
         store.write_json(directory / "model.json", identity | about | {"state": plain})
+
+
+def _refuse_huge(documents: int, k: int) -> None:
+    """Raise where a Ranking and one copy of it would not fit into memory; small ones are not worth asking for it."""
+    needed = 2 * documents * k * BYTES_A_LABEL
+    if needed > UNASKED and needed > (free := free_memory()):
+        raise RunError(
+            f"{k:,} labels for each of {documents:,} documents take {size(needed)}, and {size(free)} are free; "
+            "ask for fewer labels, or for fewer documents at once"
+        )
+
+
+BYTES_A_LABEL = 8  # an int32 and a float32
+UNASKED = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -223,6 +245,7 @@ def fit(
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
     called = method(name)
     config = settings_of.build(called.Config, settings)
+    check_device(name, device)
     with (
         _place(run) as place,
         open_run(
@@ -252,6 +275,11 @@ def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
     """The settings that are not the defaults, one phrase each."""
     defaults, now = (json.loads(json.dumps(dataclasses.asdict(each))) for each in (type(config)(), config))
     return changes(defaults, now)
+
+
+def check_device(name: str, device: str) -> None:
+    """Raise unless a method can train on this device: cpu, cuda, cuda:1."""
+    device_of.check_device(device, name, cpu_only=getattr(method(name), "CPU_ONLY", False))
 
 
 def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:

@@ -92,6 +92,13 @@ class Ranking:
         """The first k columns."""
         return Ranking(self.labels[:, :k], self.scores[:, :k])
 
+    def padded(self, k: int) -> Ranking:
+        """At least k columns, PAD with score 0 in the new ones."""
+        if k <= self.k:
+            return self
+        more = ((0, 0), (0, k - self.k))
+        return Ranking(np.pad(self.labels, more, constant_values=PAD), np.pad(self.scores, more))
+
     def after(self, k: int) -> Ranking:
         """The columns behind the first k."""
         return Ranking(self.labels[:, k:], self.scores[:, k:])

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from longtail.errors import ConfigError, MissingExtraError
+from longtail.train.run import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from longtail.calibration import Bin, Reliability
     from longtail.data.describe import Description, SplitDescription
     from longtail.index.graph import GraphIndex
+    from longtail.info import Changed, Member, ModelInfo
     from longtail.metrics import Decile, Evaluation
     from longtail.predictor import Predictor
 
@@ -130,6 +133,50 @@ def _frequency_table(found: Description) -> Table:
         about = [str(at), f"{part.labels:,}", f"{part.least:,}–{part.most:,}", f"{part.mean:,.1f}"]
         shown.add_row(*about, _number(100 * part.share))
     return shown
+
+
+def info_table(info: ModelInfo) -> Table:
+    """What `longtail info` prints."""
+    shown = _empty_table(escape(info.directory), ["", ""], right=False)
+    for name, lines in _model_facts(info).items():
+        shown.add_row(name, Text("\n".join(lines)))
+    return shown
+
+
+def _model_facts(info: ModelInfo) -> dict[str, list[str]]:
+    facts = {
+        "method": [info.method],
+        "labels": [f"{info.labels:,}"],
+        "trained on": [f"{info.corpus}, {info.documents:,} documents"],
+        "settings": [_changed(one) for one in info.settings] or ["defaults"],
+        "members": [_member(one) for one in info.members],
+        "validation": [", ".join(f"{name} {value:.2f}" for name, value in info.validation.items())],
+        "chosen": [f"{what} by {_whose_documents(about)}" for what, about in info.chosen.items()],
+        "threshold": [str(info.threshold)] if info.threshold else [],
+        "files": [f"{name}  {size(count)}" for name, count in info.files.items()],
+        "size": [size(info.bytes)],
+        "format": [str(info.format)],
+        "written by": [", ".join(f"{name} {version}" for name, version in info.versions.items())],
+        "state": [info.state],
+    }
+    if info.members:
+        del facts["settings"]
+    return {name: lines for name, lines in facts.items() if any(lines)}
+
+
+def _changed(setting: Changed) -> str:
+    return f"{setting.name} = {setting.value} (default {setting.default})"
+
+
+def _member(member: Member) -> str:
+    settings = "".join(f"; {_changed(one)}" for one in member.settings)
+    return f"{member.weight:.3g} x {member.method} on {member.corpus}, {member.documents:,} documents{settings}"
+
+
+def _whose_documents(about: dict[str, Any]) -> str:
+    if "name" not in about:
+        return "the validation split"
+    return f"{about.get('documents')} documents of {about['name']} ({about.get('split')})"
 
 
 def methods_table() -> Table:

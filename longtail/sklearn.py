@@ -137,8 +137,9 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
     def predict_topk(self, X: ArrayLike, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k best labels of each document and their scores, (documents, k) each, best first.
 
-        The answer is as wide as you ask, however many labels there are.  Where a document has fewer than k
-        candidates the label is None (-1 where labels are the columns of a matrix) and the score 0.
+        The answer is k wide however many labels there are, but never wider than their number or 1,000, whichever is
+        more.  Where a document has fewer than k candidates the label is None (-1 where labels are the columns of a
+        matrix) and the score 0.
         """
         ranking = self._rank(self._asked(X), self.k if k is None else k)
         return self._target.named(ranking.labels), ranking.scores

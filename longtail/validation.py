@@ -31,6 +31,7 @@ from longtail.metrics import Frequencies, cut_off, evaluate_ranking
 from longtail.predictor import Ensemble, Predictor, combine
 from longtail.ranking import Ranking
 
+FEW = 100  # documents below which a calibration is told to be uncertain
 SHOWN = 5  # labels of a document whose calibration is told: those that people are usually shown
 
 
@@ -95,7 +96,7 @@ def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") 
     def worth(ranking: Ranking) -> float:
         return evaluate_ranking(ranking, truth, train=seen, ks=[k], filtered=filtered).metrics[metric]
 
-    weights, value = choose_weights(rankings, worth, k + spare(filtered))
+    weights, value = choose_weights(rankings, worth, min(k + spare(filtered), rankings[0].k))
     both = combine(members, weights)
     chosen = _whose(corpus, len(left)) | {"metric": metric, "value": round(value, 4)}
     return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
@@ -122,7 +123,7 @@ def validation_split(splits: Splits, name: str, models: Sequence[Predictor]) -> 
     """The documents of a split, if these models may be tuned by them."""
     corpus = splits.split(name)
     refuse(corpus, models)
-    if corpus.role == "train" and splits.without_valid.fingerprint in _learned_from(models):
+    if any(learned_documents(model, corpus, splits) for model in models):
         raise CorpusError(f"{corpus.name}: the model learned from the trn split; choose by val, which it never saw")
     return corpus
 
@@ -166,8 +167,30 @@ def _learned_from(models: Sequence[Predictor]) -> set[str]:
     return {model.about.corpus.get("fingerprint", "") for model in _all_of(models)}
 
 
+def cautions(model: Predictor, corpus: Corpus, splits: Splits) -> list[str]:
+    """Why numbers on these documents, a split of `splits`, make a model look better than it is: a sentence a reason."""
+    told = []
+    if learned := learned_documents(model, corpus, splits):
+        who = "a member of the ensemble" if isinstance(model.model, Ensemble) else "the model"
+        which = "these very documents" if learned == len(corpus) else f"{learned:,} of these {len(corpus):,} documents"
+        told.append(f"{who} learned from {which}; the numbers flatter it and say nothing about new documents")
+    if chosen := chosen_by(model, corpus):
+        told.append(f"these very documents chose the model's {' and '.join(chosen)}; the numbers flatter it")
+    return told
+
+
+def learned_documents(model: Predictor, corpus: Corpus, splits: Splits) -> int:
+    """How many documents of a split a model or one of its members learned from."""
+    learned = _learned_from([model]) - {""}
+    if learned.intersection((corpus.fingerprint, *corpus.part_of)):
+        return len(corpus)
+    if corpus.role == "train" and splits.without_valid.fingerprint in learned:
+        return len(splits.without_valid)
+    return 0
+
+
 def chosen_by(model: Predictor, corpus: Corpus) -> list[str]:
-    """What of a model was chosen by these very documents, which make it look better than it is."""
+    """What of a model was chosen by these very documents."""
     whose = [(what, about) for one in _all_of([model]) for what, about in one.about.chosen.items()]
     later = {what for what, about in whose if about["fingerprint"] == corpus.fingerprint}
     return sorted(later | ({"settings"} if _tunings([model], corpus) else set()))

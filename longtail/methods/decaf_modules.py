@@ -9,8 +9,10 @@ IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,9 +27,10 @@ from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
 from longtail.methods.decaf import Config, Data, Learning, Parts, Scorer
+from longtail.rankers.clustered_heads import array_of
 from longtail.rankers.label_text import LabelText
 from longtail.rankers.meeting import Candidates, Meeting, apart, meeting, meeting_loss, together
-from longtail.train.loop import seeded, train
+from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
 from longtail.train.run import Run
@@ -41,7 +44,7 @@ def learn_surrogate(data: Data, clusters: Clusters, vectors: np.ndarray, config:
     meetings = against_clusters(data, clusters, config)
     network = started(vectors, meetings, config, config.surrogate, "text", frozen=False)
     trained(network, "surrogate", meetings, config.surrogate, config.seed, run)
-    return network.vectors.detach().numpy()
+    return array_of(network.vectors)
 
 
 def learn_shortlister(
@@ -91,6 +94,13 @@ class Network(nn.Module):
         # The same memory as the meetings' pool, so that a checkpoint carries it and a resume restores it.
         self.register_buffer("pool", None if meetings.pool is None else torch.from_numpy(meetings.pool))
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Moved to another device, all but the pool goes there: batches are made on the CPU."""
+        super()._apply(fn, recurse)
+        if self.meetings.pool is not None:
+            self.pool = torch.from_numpy(self.meetings.pool)
+        return self
+
     def start_epoch(self, epoch: int) -> None:
         """Before every epoch but the first: what each document finds hardest now becomes its negatives."""
         if self.pool is not None and epoch > 0:
@@ -117,9 +127,9 @@ class Network(nn.Module):
         """What the network has come to: an encoder of documents, and a row for every label."""
         self.eval()
         with torch.no_grad():
-            sums = torch.from_numpy(bag_sums(texts, self.vectors.detach().numpy()))
-            parts = [self.labels(sums[at], at) for at in torch.arange(len(sums)).split(CHUNK)]
-        rows, biases = (torch.cat(part).numpy() for part in zip(*parts))
+            sums = torch.from_numpy(bag_sums(texts, array_of(self.vectors))).to(self.vectors.device)
+            parts = [self.labels(sums[at], at) for at in torch.arange(len(sums), device=sums.device).split(CHUNK)]
+        rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
         return Scorer(settled(self.vectors, self.read), rows, biases)
 
 
@@ -165,7 +175,7 @@ def trained(network: Network, name: str, meetings: Meetings, learning: Learning,
         warmup=0.02, keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
         precision=learning.precision,
     )  # fmt: skip
-    return train(run, name, network, meetings, with_many_steps(optim, len(meetings.lengths)), seed=seed)
+    return run.train(name, network, meetings, with_many_steps(optim, len(meetings.lengths)), seed=seed)
 
 
 POOL = 100  # labels that a document draws its negatives from

@@ -38,6 +38,8 @@ from longtail.rankers.frequent import label_shares, where_silent
 from longtail.ranking import Ranking
 from longtail.train.run import Need, Run
 
+CPU_ONLY = True  # nothing here learns with torch
+
 
 @dataclass(frozen=True)
 class Config:

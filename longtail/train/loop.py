@@ -187,8 +187,9 @@ class Training:
         assert self.valid is not None
         hidden = 0 if self.valid.filtered is None else int(np.diff(self.valid.filtered.indptr).max(initial=0))
         ks = sorted({1, 3, 5, self.cut_off})
+        asked = min(ks[-1] + hidden, self.valid.labels.shape[1])
         with self._precision():
-            ranking = rank(self.model, self.valid, ks[-1] + hidden, self.optim.batch_size, str(self.device))
+            ranking = rank(self.model, self.valid, asked, self.optim.batch_size, str(self.device))
         return evaluate_ranking(
             ranking, self.valid.labels, train=self._frequencies, ks=ks, filtered=self.valid.filtered
         ).metrics

@@ -164,7 +164,7 @@ def open_run(
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("a+") as lock, (directory / "log.jsonl").open("a", encoding="utf-8") as log:
         _lock(lock, directory)
-        _claim(directory, {"method": method, "config": config, "corpus": corpus.fingerprint})
+        _claim(directory, {"method": method, "config": config}, corpus)
         told = telling(None if say is silent else say)
         with told, _board(directory / "tensorboard", wanted=tensorboard) as board:
             run = Run(directory, log, say, device, board)
@@ -191,23 +191,52 @@ def _lock(lock: IO[str], directory: Path) -> None:
     lock.flush()
 
 
-def _claim(directory: Path, identity: dict[str, Any]) -> None:
+def _claim(directory: Path, identity: dict[str, Any], corpus: Corpus) -> None:
     """Write what this run is, or refuse when the directory holds another one."""
     path = directory / "run.json"
     if not path.exists():
-        about = identity | {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions()}
+        about = identity | {"corpus": corpus.fingerprint, "trained_on": _trained_on(corpus)}
+        about |= {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions()}
         temporary = path.with_suffix(".new")
         store.write_json(temporary, about)
         store.reach_disk(temporary)
         temporary.rename(path)
         return
-    before = {name: value for name, value in store.read_json(path).items() if name not in ("started", "versions")}
-    if differences := changes(before, identity):
+    before = store.read_json(path)
+    differences = changes({name: before.get(name) for name in identity}, identity)
+    if before.get("corpus") != corpus.fingerprint:
+        differences.append(_another_corpus(before, corpus))
+    if differences:
         raise RunError(
-            f"{directory} holds a run with other settings: {'; '.join(differences)}. "
+            f"{directory} holds another run: {'; '.join(differences)}. "
             "Use another directory, or delete this one to start anew."
         )
     _sweep(directory)
+
+
+def _trained_on(corpus: Corpus) -> dict[str, Any]:
+    """For people: the fingerprint alone says whether it is the same corpus."""
+    about = {"name": corpus.name, "documents": len(corpus), "labels": corpus.n_labels}
+    return about | {"part_of": list(corpus.part_of)}
+
+
+def _another_corpus(before: dict[str, Any], corpus: Corpus) -> str:
+    """How the corpus differs from the one that a run was started on, as far as `run.json` tells."""
+    was, now = before.get("trained_on"), _trained_on(corpus)
+    if before.get("corpus") in corpus.part_of:
+        return f"the run was started on all of {corpus.name}, and now --hold-out leaves some of its documents out"
+    if was is None:  # of a version that kept the fingerprint alone
+        return f"the run was started on another corpus than {_counted(now)}"
+    if corpus.fingerprint in was["part_of"]:
+        return f"the run was started with --hold-out, on {was['documents']:,} of the {len(corpus):,} documents"
+    if _counted(was) == _counted(now):
+        return f"the texts, the labels or the validation split of {_counted(now)} changed since the run was started"
+    return f"the run was started on {_counted(was)}, and now it is {_counted(now)}"
+
+
+def _counted(about: dict[str, Any]) -> str:
+    held_out = ", without those of --hold-out" if about["part_of"] else ""
+    return f"{about['name']} with {about['documents']:,} documents and {about['labels']:,} labels{held_out}"
 
 
 def _sweep(directory: Path) -> None:

@@ -195,6 +195,8 @@ def test_documents_without_labels_break_nothing(name: str):
 def test_ready_made_features_serve_in_place_of_text_or_are_refused_aloud(name: str, planted: Splits):
     train = planted.train
     given = Documents(features=sp.csr_array(train.labels.astype(np.float32)))
+    for array in (given.features.data, given.features.indices, given.features.indptr):
+        array.flags.writeable = False  # as those of a loaded corpus, which are mapped from disk
     corpus = dataclasses.replace(train, documents=given).fingerprinted()
     try:
         model = trained(name, corpus)
@@ -213,6 +215,35 @@ def test_training_on_the_test_split_is_refused(name: str, planted: Splits):
 def test_an_unknown_setting_is_refused_by_name(name: str, planted: Splits):
     with pytest.raises(ConfigError, match="no setting baem"):
         trained(name, planted.train, baem=3)
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cuda:", "gpu", ""])
+def test_a_device_that_is_not_here_is_refused_before_anything_is_computed(
+    name: str, device: str, planted: Splits, tmp_path: Path
+):
+    with pytest.raises(ConfigError, match=f"device '{device}': "):
+        fit(method_of(name), planted.train, run=tmp_path / "run", device=device)
+    assert not (tmp_path / "run").exists()
+
+
+class Reached(Exception):
+    """A training was about to start."""
+
+
+def test_a_device_is_where_the_method_trains_or_it_is_refused(
+    name: str, planted: Splits, monkeypatch: pytest.MonkeyPatch
+):
+    """There may be no GPU here, so the machine is said to have two, and the training stops before its first step."""
+    from longtail.train.loop import Training
+
+    def stop(self: Training, *inputs: object) -> None:
+        raise Reached(str(inputs[-1]))
+
+    monkeypatch.setattr("longtail.train.device.gpus", lambda: 2)
+    monkeypatch.setattr(Training, "__init__", stop)
+    with pytest.raises((Reached, ConfigError)) as told:
+        fit(method_of(name), planted.train, device="cuda:1", **SETTINGS.get(name, {}))
+    assert str(told.value) == "cuda:1" or "trains on the CPU alone" in str(told.value)
 
 
 def test_every_setting_says_what_it_means(name: str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -55,9 +56,28 @@ def model(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_names_every_command():
     shown = worked(longtail("--help"))
-    commands = ("demo", "describe", "convert", "train", "evaluate", "predict", "ensemble", "calibrate", "methods")
+    commands = (
+        "demo",
+        "describe",
+        "convert",
+        "train",
+        "evaluate",
+        "predict",
+        "ensemble",
+        "calibrate",
+        "methods",
+        "split",
+        "info",
+    )
     for command in commands:
         assert command in shown
+
+
+def test_the_version_is_that_of_the_package():
+    import longtail as package
+
+    assert worked(longtail("--version")) == f"longtail {package.__version__}\n"
+    assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+\S*", package.__version__)
 
 
 def test_predict_answers_one_json_line_per_text_in_order(model: Path):
@@ -216,6 +236,12 @@ def test_another_config_in_the_same_directory_is_refused_by_name(model: Path, co
         (("train", "linear", "CORPUS", "--run", "RUN", "--set", "beam=x"), "beam"),
         (("train", "linear", "CORPUS", "--run", "RUN", "--set", "beam"), "field=value"),
         (("train", "linear", "CORPUS", "--run", "RUN", "--config", "/no/such.toml"), "/no/such.toml"),
+        (
+            ("train", "linear", "/no/such/corpus", "--run", "RUN", "--device", "nonsense"),
+            "device 'nonsense'",
+        ),
+        (("train", "linear", "/no/such/corpus", "--run", "RUN", "--device", "cuda"), "linear trains on the CPU alone"),
+        (("train", "decaf", "/no/such/corpus", "--run", "RUN", "--device", "cuda:99"), "device 'cuda:99': "),
         (("evaluate", "/no/such/model", "CORPUS"), "/no/such/model"),
         (("evaluate", "MODEL", "CORPUS", "--k", "0"), "--k"),
         (("evaluate", "MODEL", "CORPUS", "--split", "dev"), "dev"),

@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 FLOW = [
     {"errors"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"},
     {"index"}, {"shortlist", "ranking", "losses"}, {"rankers"}, {"calibration"}, {"metrics", "ensemble"}, {"train"},
-    {"methods"}, {"predictor"}, {"evaluation"}, {"validation"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
+    {"methods"}, {"predictor", "info"}, {"evaluation"}, {"validation"}, {"report"}, {"sklearn", "serve"}, {"cli"},
+    {"__main__"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -83,6 +84,17 @@ def test_settings_of_every_method_are_known_without_torch():
         "print([m for m in ('torch', 'transformers') if m in sys.modules])"
     )
     assert fresh(code).strip() == "[]"
+
+
+def test_networks_are_trained_by_the_run_alone_which_knows_the_device():
+    for path in MODULES:
+        names = [
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom) and node.module == "longtail.train.loop"
+            for alias in node.names
+        ]
+        assert "train" not in names or path.name == "run.py", path
 
 
 def test_no_pickle_in_the_package():

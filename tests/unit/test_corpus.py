@@ -107,5 +107,8 @@ def test_splits_answer_to_both_their_names_and_to_no_other():
     assert splits.split("trn") is splits.train and len(splits.split("val")) == 4
     with pytest.raises(CorpusError, match="dev"):
         splits.split("dev")
-    with pytest.raises(CorpusError, match="no test split"):
+
+
+def test_a_corpus_without_a_test_split_names_both_ways_out():
+    with pytest.raises(CorpusError, match=r"no test split; .*longtail split CORPUS --test.* --hold-out .* --split val"):
         Splits(corpus(3)).split("tst")

@@ -31,6 +31,24 @@ def test_another_numbering_of_the_same_labels_changes_nothing(model: Predictor, 
     assert evaluate(model, other).metrics == evaluate(model, test).metrics
 
 
+def read_only(matrix: sp.csr_array) -> sp.csr_array:
+    """As a loaded corpus has it, which is mapped from disk."""
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.flags.writeable = False
+    return matrix
+
+
+def test_a_mapped_corpus_with_filtered_pairs_and_another_numbering_is_judged_alike(model: Predictor, planted: Splits):
+    test, turned = planted.test, np.arange(planted.test.n_labels)[::-1]
+    drawn = (np.random.default_rng(1).random(test.labels.shape) < 0.1).astype(np.float32)
+    plain = dataclasses.replace(test, filtered=sp.csr_array(drawn))
+    other = dataclasses.replace(
+        test, labels=read_only(sp.csr_array(test.labels[:, turned])), label_set=test.label_set[turned],
+        filtered=read_only(sp.csr_array(drawn[:, turned])),
+    )  # fmt: skip
+    assert evaluate(model, other).metrics == evaluate(model, plain).metrics
+
+
 def test_labels_the_model_never_heard_of_count_as_missed(model: Predictor, planted: Splits):
     test = planted.test
     with_news = sp.csr_array(sp.hstack([test.labels, np.ones((len(test), 1), np.float32)]))

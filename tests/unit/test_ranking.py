@@ -77,6 +77,13 @@ def test_the_top_is_the_first_columns():
     assert ranking.top(2).labels.tolist() == [[7, 2]]
 
 
+def test_a_ranking_is_padded_to_a_width_and_never_cut():
+    ranking = Ranking.of_rows([(np.array([4, 2]), np.array([0.9, 0.1]))], 2)
+    wider = ranking.padded(4)
+    assert wider.labels.tolist() == [[4, 2, PAD, PAD]] and wider.scores[0, 2:].tolist() == [0, 0]
+    assert ranking.padded(1) is ranking
+
+
 def test_labels_below_a_threshold_become_pad():
     ranking = Ranking.of_scores(stored([{4: 0.25, 7: 0.75, 2: 0.5}]), k=4).above(0.5)
     assert ranking.labels.tolist() == [[7, 2, PAD, PAD]] and ranking.scores.tolist() == [[0.75, 0.5, 0, 0]]

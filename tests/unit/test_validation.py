@@ -16,7 +16,7 @@ from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Splits
 from longtail.errors import ConfigError, CorpusError
 from longtail.predictor import About, Predictor
 from longtail.ranking import Ranking
-from longtail.validation import calibrate, chosen_by, validation_split, weigh
+from longtail.validation import calibrate, cautions, chosen_by, validation_split, weigh
 
 N = 40
 # Every document is a number; label 0 is true of those below 10, and of all others label 1 is.
@@ -236,3 +236,52 @@ def test_pad_is_never_a_label(planted: Splits):
     told = calibrate(fit("linear", planted.without_valid), planted.valid)
     ranking = told.model.rank(Documents.of([""]), 70)
     assert (ranking.scores[ranking.labels == PAD] == 0).all() and (ranking.labels == PAD).any()
+
+
+# -- what flatters --------------------------------------------------------------------------------------------------
+
+
+def whole(documents: int = 200) -> Splits:
+    texts, labels = [f"text {at}" for at in range(documents)], [["x"] if at < 50 else ["y"] for at in range(documents)]
+    made = Corpus.of(texts, labels)
+    return Splits(made, dataclasses.replace(made.subset(np.arange(9), "test"), fingerprint="test", part_of=()))
+
+
+def trained_on(part: Corpus) -> Predictor:
+    return predictor(Sure(0.9), part.fingerprint)
+
+
+def test_numbers_on_documents_that_were_learned_from_are_said_to_flatter():
+    splits = whole()
+    for part in (splits.train, splits.valid):
+        (told,) = cautions(trained_on(splits.train), part, splits)
+        assert told.startswith("the model learned from these very documents")
+    assert cautions(trained_on(splits.train), splits.test, splits) == []
+
+
+def test_a_model_that_left_the_val_split_out_is_flattered_by_the_rest_of_train_alone():
+    splits = whole()
+    model = trained_on(splits.without_valid)
+    assert cautions(model, splits.valid, splits) == [] == cautions(model, splits.test, splits)
+    (told,) = cautions(model, splits.train, splits)
+    assert "learned from 180 of these 200 documents" in told
+
+
+def test_an_ensemble_is_flattered_by_what_any_member_learned_from():
+    splits = whole()
+    both = combine([trained_on(splits.without_valid), trained_on(splits.train)])
+    (told,) = cautions(both, splits.valid, splits)
+    assert told.startswith("a member of the ensemble learned from these very documents")
+
+
+def test_documents_without_a_fingerprint_flatter_nobody():
+    splits = whole()
+    unknown = dataclasses.replace(splits.test, fingerprint="")
+    assert cautions(predictor(Sure(0.9), ""), unknown, splits) == []
+
+
+def test_what_was_chosen_is_a_caution_too():
+    splits = Splits(corpus("train", "train"), corpus("test", "test"))
+    model = calibrate(predictor(Sure(0.9), "other"), corpus()).model
+    (told,) = cautions(model, corpus(), splits)
+    assert "these very documents chose the model's calibration" in told

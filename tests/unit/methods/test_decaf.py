@@ -51,6 +51,14 @@ def test_a_ranker_stopped_between_epochs_goes_on_with_the_pools_it_had(planted: 
     assert np.array_equal(rest.vectors.detach(), whole.vectors.detach())
 
 
+def test_on_another_device_the_pools_stay_where_batches_are_made(planted: Splits):
+    network = ranker(planted)
+    network.to("meta")  # the one other device that every machine has; it can hold but not compute
+    assert network.vectors.device.type == "meta" and network.pool.device.type == "cpu"
+    network.pool[0, 0] = 7  # as a resume does
+    assert network.meetings.pool[0, 0] == 7
+
+
 def test_pools_come_to_hold_the_labels_of_opened_clusters_that_score_best(planted: Splits, tmp_path: Path):
     network = ranker(planted)
     with open_run(tmp_path, "decaf", {}, planted.train) as run:

@@ -14,9 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from longtail.corpus import Corpus, Splits
 from longtail.errors import MissingExtraError, RunError
 from longtail.train import run as runs
-from longtail.train.run import Need
+from longtail.train.run import Need, open_run
 from tests.unit.train.runs import CONFIG, corpus, opened
 
 ROOT = Path(__file__).parents[3]
@@ -151,7 +152,7 @@ def test_sweeping_touches_nothing_that_a_run_did_not_write(tmp_path):
         ({"config": CONFIG | {"optim": {"lr": 0.1, "halve_at": (0.5,)}}}, "halve_at was [0.5, 0.75], now [0.5]"),
         ({"config": {"beam": 10, "seed": 0}}, "config.optim was {"),
         ({"method": "centroid"}, 'method was "linear", now "centroid"'),
-        ({"fingerprint": "xyz"}, 'corpus was "abc", now "xyz"'),
+        ({"fingerprint": "xyz"}, "of corpus with 2 documents and 2 labels changed since the run was started"),
     ],
 )
 def test_a_directory_of_another_run_is_refused_naming_what_changed(tmp_path, other, named):
@@ -163,6 +164,49 @@ def test_a_directory_of_another_run_is_refused_naming_what_changed(tmp_path, oth
     assert named in str(refused.value)
     assert "delete this one to start anew" in str(refused.value)
     assert (tmp_path / "run.json").read_text() == before
+
+
+def claimed(directory: Path, held: Corpus) -> str:
+    """What is said to a training on this corpus in the directory of another."""
+    with pytest.raises(RunError) as refused, open_run(directory, "linear", CONFIG, held):
+        pass
+    return str(refused.value)
+
+
+def grown(documents: int) -> Corpus:
+    return Corpus.of(
+        [f"text {at}" for at in range(documents)], [[f"label {at % 3}"] for at in range(documents)], "mine"
+    )
+
+
+def test_a_corpus_that_grew_is_told_in_words(tmp_path):
+    with open_run(tmp_path, "linear", CONFIG, grown(90)):
+        pass
+    said = claimed(tmp_path, grown(1095))
+    assert "started on mine with 90 documents and 3 labels, and now it is mine with 1,095 documents" in said
+    assert grown(90).fingerprint not in said
+
+
+def test_a_hold_out_that_came_or_went_is_told_in_words(tmp_path):
+    everything, held = grown(200), Splits(grown(200)).without_valid
+    with open_run(tmp_path / "all", "linear", CONFIG, everything), open_run(tmp_path / "held", "linear", CONFIG, held):
+        pass
+    assert "started on all of mine, and now --hold-out leaves some" in claimed(tmp_path / "all", held)
+    assert "started with --hold-out, on 180 of the 200 documents" in claimed(tmp_path / "held", everything)
+    assert "mine with 180 documents and 3 labels, without those of --hold-out, and now" in claimed(
+        tmp_path / "held", grown(300)
+    )
+
+
+def test_a_run_of_before_that_kept_the_fingerprint_alone_goes_on(tmp_path):
+    with opened(tmp_path):
+        pass
+    about = json.loads((tmp_path / "run.json").read_text())
+    del about["trained_on"]
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    with opened(tmp_path):
+        pass
+    assert "another corpus than corpus with 2 documents and 2 labels" in claimed(tmp_path, corpus("xyz"))
 
 
 def test_every_change_is_named(tmp_path):
