@@ -14,7 +14,7 @@ from longtail.errors import ConfigError, LongtailError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longtail.predictor import Predictor
+    from longtail.predictor import Predictor, Suggestion
 
 
 app = typer.Typer(
@@ -158,7 +158,11 @@ def evaluate(
 def predict(
     model: ModelArgument,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Texts, one a line, or JSONL; - is standard input.")
+        str,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help="Texts: one a line, or JSON lines, CSV, TSV or Parquet, plain, .gz or .xz; - is standard input.",
+        ),
     ] = "-",
     k: Annotated[
         int | None, typer.Option(min=1, help="How many labels at most: 5, or as many as `auto` was chosen for.")
@@ -168,17 +172,25 @@ def predict(
     ] = "0",
 ) -> None:
     """Suggest labels: one JSON line per text, in order, as they come."""
-    from longtail.data.queries import read_queries
+    from longtail.data.queries import STANDARD_INPUT, read_queries
     from longtail.predictor import open_model
 
     opened = open_model(model)
     lowest = _threshold(threshold)
     if isinstance(lowest, str):
         _say(str(opened.threshold(lowest)))
-    for texts in read_queries(file):
-        for labels in opened.predict(texts, k, lowest):
-            sys.stdout.write(json.dumps({"labels": [label._asdict() for label in labels]}, ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+    if file == STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty():
+        _say("type one text a line; Ctrl-D ends")
+    for queries in read_queries(file):
+        suggested = opened.predict([query.text for query in queries], k, lowest)
+        sys.stdout.buffer.writelines(_answer(query.id, labels) for query, labels in zip(queries, suggested))
+        sys.stdout.buffer.flush()
+
+
+def _answer(id: str | float | None, labels: list[Suggestion]) -> bytes:
+    """The line of JSON for one text, in UTF-8 whatever the terminal speaks; an id comes back as it was given."""
+    given = {} if id is None else {"id": id}
+    return _json(given | {"labels": [label._asdict() for label in labels]}).encode() + b"\n"
 
 
 @app.command()
@@ -257,11 +269,17 @@ def calibrate(
 @app.command()
 def methods(
     method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="Explain this one's settings.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """List the methods, or every setting of one with its default, meaning and source."""
-    from longtail.report import methods_table, settings_table
+    from longtail import report
 
-    _screen().print(methods_table() if method is None else settings_table(method))
+    if as_json:
+        print(_json(report.methods_json() if method is None else report.settings_json(method), indent=1))
+    elif method is None:
+        _screen().print(report.methods_table())
+    else:
+        print(report.settings_list(method, _screen().width))
 
 
 def _cut_offs(text: str) -> tuple[int, ...]:
@@ -272,11 +290,14 @@ def _cut_offs(text: str) -> tuple[int, ...]:
 
 
 def _threshold(text: str) -> float | str:
-    """A number, or a name that the model must know."""
+    """A score, or a name that the model must know."""
+    from longtail.ranking import check_threshold
+
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return check_threshold(number)
 
 
 def _numbers(option: str, text: str, kind: type) -> list[Any]:
@@ -286,10 +307,15 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
         raise ConfigError(f"{option} {text}: write numbers separated by commas") from None
 
 
+def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """JSON that every parser reads: Python would write NaN and Infinity, which JSON does not have."""
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
 def _write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        path.write_text(_json(value, indent=1) + "\n", "utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
 
