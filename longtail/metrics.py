@@ -98,7 +98,7 @@ METRICS = {
 
 def cut_off(metric: str) -> int:
     """The k of a metric's name."""
-    name, _, k = metric.partition("@")
+    name, _, k = metric.partition("@") if isinstance(metric, str) else ("", "", "")
     if name not in METRICS or not k.isdecimal() or int(k) < 1:
         raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
     return int(k)

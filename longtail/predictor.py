@@ -23,6 +23,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -31,11 +32,11 @@ import numpy as np
 from longtail import config as settings_of
 from longtail import store
 from longtail.calibration import Calibration, Threshold
-from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
-from longtail.ensemble import average
+from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts, one_split
+from longtail.ensemble import average, shares
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
 from longtail.methods import METHODS, method
-from longtail.ranking import Ranking
+from longtail.ranking import Ranking, check_k, check_threshold
 from longtail.train.run import open_run, silent, versions
 
 FORMAT = 1  # of model directories; a model of a later version is refused, never misread
@@ -84,9 +85,10 @@ class Predictor:
 
     def rank(self, documents: Documents, k: int = 5) -> Ranking:
         """The k best labels of each document, as arrays."""
-        if k < 1:
-            raise ConfigError(f"k = {k}: ask for at least one label")
+        k = check_k(k)
+        _check_documents(documents)
         ranking = self.model.rank(documents, k)
+        _refuse_infinite(ranking)
         return ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
 
     def predict(
@@ -101,7 +103,8 @@ class Predictor:
         if isinstance(threshold, str):
             chosen = self.threshold(threshold)
             k, threshold = chosen.k if k is None else k, chosen.value
-        return self.suggestions(self.rank(Documents.of(texts), LABELS if k is None else k), threshold)
+        lowest = check_threshold(threshold)
+        return self.suggestions(self.rank(Documents.of(texts), LABELS if k is None else k), lowest)
 
     def threshold(self, name: str = AUTO) -> Threshold:
         """The threshold that was chosen for this model."""
@@ -127,6 +130,7 @@ class Predictor:
 
     def save(self, directory: str | Path) -> None:
         """Write the model directory, whole or not at all; an earlier model there is replaced."""
+        directory = settings_of.path_of(directory, "directory")
         with store.whole_directory(Path(directory)) as building:
             self._write(building)
 
@@ -145,6 +149,26 @@ class Predictor:
         if self.calibration is not None:
             about["calibration"] = store.write_parts(directory, self.calibration, CALIBRATION)
         store.write_json(directory / "model.json", identity | about | {"state": plain})
+
+
+def _check_documents(documents: object) -> None:
+    if isinstance(documents, Corpus):
+        raise CorpusError(f"{documents.name} is a corpus; rank takes what is read of it: corpus.documents")
+    if not isinstance(documents, Documents):
+        raise CorpusError(
+            f"rank takes documents, not {type(documents).__name__}: pass longtail.Documents.of(texts), "
+            "or ask predict(texts)"
+        )
+    documents.check_numbers()
+
+
+def _refuse_infinite(ranking: Ranking) -> None:
+    """Weights can be finite and their sums not; such scores rank nothing, and JSON cannot hold them."""
+    if not np.isfinite(ranking.scores).all():
+        raise ModelError(
+            "the model gives scores that are NaN or infinite: its training went astray; train it again, "
+            "with a smaller learning rate if it has one"
+        )
 
 
 @dataclass(frozen=True)
@@ -167,18 +191,35 @@ class Ensemble:
 
 def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:
     """An ensemble that predicts, saves and evaluates like any other model."""
-    if not members:
-        raise ConfigError("an ensemble needs at least one model")
-    weights = [1.0] * len(members) if weights is None else list(weights)
-    if len(weights) != len(members) or min(weights) < 0 or sum(weights) <= 0:
-        raise ConfigError(f"{len(members)} models need as many weights, none negative and not all zero; got {weights}")
+    members = models_of(members)
+    share = tuple(shares(weights, len(members), "models").tolist())
     first = members[0]
     for at, member in enumerate(members[1:], 2):
         if label_digest(member.labels) != label_digest(first.labels):
             raise ModelError(f"model {at} has other labels than model 1; an ensemble's members share one label set")
     about = About(ENSEMBLE, {"members": [member.about.method for member in members]}, first.about.corpus)
-    share = tuple(weight / sum(weights) for weight in weights)
     return Predictor(Ensemble(tuple(members), share), first.labels, first.counts, about)
+
+
+def model_of(given: object) -> Predictor:
+    """What was given, if it is a model; else a sentence that says how to get one."""
+    if isinstance(given, Predictor):
+        return given
+    if isinstance(given, (str, PathLike)):
+        raise ModelError(f"{given} is a path; open it and pass the model: longtail.open({str(given)!r})")
+    raise ModelError(f"expected a model, not {type(given).__name__}: pass longtail.open(path), or what fit returned")
+
+
+def models_of(given: object) -> list[Predictor]:
+    """The models in a list, at least one."""
+    if isinstance(given, Predictor):
+        raise ConfigError("an ensemble is made of a list of models; put your one model in a list: [model]")
+    if isinstance(given, (str, PathLike)) or not isinstance(given, Iterable):
+        raise ConfigError(f"an ensemble is made of a list of models, not {given!r:.60}; as in [longtail.open(path), …]")
+    members = [model_of(member) for member in given]
+    if not members:
+        raise ConfigError("an ensemble needs at least one model")
+    return members
 
 
 # -- training -----------------------------------------------------------------------------------------------------
@@ -195,11 +236,13 @@ def fit(
     **settings: Any,  # noqa: ANN401 - the method's own Config checks them
 ) -> Predictor:
     """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
+    called, corpus = method(name), one_split(corpus, "train")
+    run = None if run is None else settings_of.path_of(run, "run")
     if corpus.role == "test":
         raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
     if len(corpus) == 0 or corpus.n_labels == 0:
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
-    called = method(name)
+    corpus.documents.check_numbers()
     config = settings_of.build(called.Config, settings)
     with (
         _place(run) as place,
@@ -264,7 +307,7 @@ def _described(corpus: Corpus) -> dict[str, Any]:
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
     """A saved model, its weights mapped from disk.  `verify` checks every file against the manifest."""
-    directory = Path(directory)
+    directory = settings_of.path_of(directory, "directory")
     if verify:
         store.verify(directory)
     return _read(directory)

@@ -158,6 +158,6 @@ def check_k(k: object) -> int:
 
 def check_threshold(threshold: object) -> float:
     """The score from which labels count; scores lie between 0 and 1."""
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= float(threshold) <= 1:
         raise ConfigError(f"threshold = {threshold!r:.60}: scores lie between 0 and 1; write a number such as 0.5")
     return float(threshold)

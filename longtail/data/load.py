@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from longtail.config import path_of
 from longtail.corpus import Splits
 from longtail.data import mapped
 from longtail.data.catalog import find
@@ -29,7 +30,7 @@ from longtail.store import whole_directory
 CACHE = "LONGTAIL_CACHE"  # the variable that says where caches go
 
 
-def load(path: str | Path, *, cache: Path | None = None) -> Splits:
+def load(path: str | Path, *, cache: str | Path | None = None) -> Splits:
     """The corpus at a path (a directory or one file) or of a name, in whatever format it is.
 
     >>> splits = load("demo")
@@ -42,7 +43,8 @@ def load(path: str | Path, *, cache: Path | None = None) -> Splits:
         identity = _identity(source)
     except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
         raise CorpusError(f"{path}: cannot be read ({error})") from error
-    target = (cache or default_cache()) / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
+    caches = default_cache() if cache is None else path_of(cache, "cache")
+    target = caches / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
     found = mapped.read(target, identity)
     if found is None:
         with _only_one(target):
