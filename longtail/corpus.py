@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -184,10 +184,10 @@ class Documents:
         )
 
 
-def _check_features(features: object) -> None:
+def _check_features(features: Any) -> None:  # noqa: ANN401 - whatever was given
     if not sp.issparse(features) or features.format != "csr":
         raise CorpusError(
-            f"features are rows of a sparse matrix, not {type(features).__name__}: pass scipy.sparse.csr_array(features)"
+            f"features are a sparse matrix, not {type(features).__name__}: pass scipy.sparse.csr_array(features)"
         )
     if features.ndim != 2 or features.dtype.kind not in "fiub":
         raise CorpusError(

@@ -16,6 +16,7 @@ from longtail import open as open_model
 from longtail.corpus import Corpus, Documents, Label, LabelSet, Splits
 from longtail.errors import ConfigError, CorpusError, ModelError
 from longtail.predictor import LabelFile, Predictor, label_digest, write_labels
+from longtail.ranking import Ranking
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,17 @@ def test_a_member_without_weight_is_not_asked(model: Predictor, planted: Splits)
     assert np.array_equal(combine([model, silent], [1, 0]).rank(some, 5).labels, combine([model]).rank(some, 5).labels)
     with pytest.raises(AssertionError, match="asked"):
         combine([model, silent], [1, 0.1]).rank(some, 5)
+
+
+@pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
+def test_scores_that_are_no_numbers_are_an_error_and_never_an_answer(score: float, model: Predictor):
+    class Astray:
+        def rank(self, documents: Documents, k: int) -> Ranking:
+            return Ranking(np.zeros((len(documents), 1), np.int32), np.full((len(documents), 1), score, np.float32))
+
+    for astray in (dataclasses.replace(model, model=Astray()), combine([dataclasses.replace(model, model=Astray())])):
+        with pytest.raises(ModelError, match=r"NaN or infinite: .* train it again"):
+            astray.predict(["x"])
 
 
 def test_asking_for_no_labels_is_refused(model: Predictor):
