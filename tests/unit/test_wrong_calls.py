@@ -171,6 +171,9 @@ CALLS: dict[str, tuple[Callable[[Known], object], str]] = {
     "evaluate at a bare 5": (lambda at: longtail.evaluate(at.model, at.splits.test, ks=5), "ks = 5"),
     "evaluate at a string": (lambda at: longtail.evaluate(at.model, at.splits.test, ks="1,3"), "ks = '1,3'"),
     "evaluate at nothing": (lambda at: longtail.evaluate(at.model, at.splits.test, ks=[]), "ks = "),
+    "evaluate with a NaN": (lambda at: longtail.evaluate(at.model, at.splits.test, a=NAN), "propensity constants"),
+    "evaluate with a word": (lambda at: longtail.evaluate(at.model, at.splits.test, b="x"), "propensity constants"),
+    "evaluate with too much": (lambda at: longtail.evaluate(at.model, at.splits.test, a=1e300), "propensity constants"),
     # calibrate, weigh, combine
     "calibrate a path": (lambda at: longtail.calibrate("runs/x/model", at.splits.valid), r"longtail\.open\("),
     "calibrate by splits": (lambda at: longtail.calibrate(at.model, at.splits), r"\.valid"),
