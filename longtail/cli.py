@@ -315,7 +315,7 @@ def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whate
 def _write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_json(value, indent=1) + "\n", "utf-8")
+        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
 
