@@ -110,7 +110,7 @@ class Predictor:
         if self.calibration is None or self.calibration.threshold is None:
             raise ConfigError(
                 "this model has no threshold of its own; choose one on validation documents: "
-                "longtail calibrate MODEL CORPUS --threshold f1"
+                "longtail calibrate MODEL CORPUS --threshold f1 --in-place"
             )
         return self.calibration.threshold
 
@@ -126,8 +126,12 @@ class Predictor:
         return Suggestion(at, label.id, label.name, score)
 
     def save(self, directory: str | Path) -> None:
-        """Write the model directory, whole or not at all; an earlier model there is replaced."""
-        with store.whole_directory(Path(directory)) as building:
+        """Write the model directory, whole or not at all.
+
+        An earlier model there is replaced.  Anything else that stands there is refused, as is a model that holds files
+        of somebody else.  A symbolic link stays, and the directory that it points to is written.
+        """
+        with store.whole_directory(store.named(directory), store.MODEL) as building:
             self._write(building)
 
     def _write(self, directory: Path) -> None:
@@ -211,6 +215,7 @@ def fit(
         if store.finished(finished):
             say(f"{finished} is already there")
             return open_model(finished)
+        store.check_target(finished, store.MODEL)  # before hours are spent, not after
         started.announce(corpus, called.need(corpus, config))
         with _needing_torch(name):
             model = called.fit(corpus, config, started)
@@ -248,7 +253,7 @@ TORCH = ("torch", "transformers")
 @contextmanager
 def _place(run: str | Path | None) -> Iterator[Path]:
     if run is not None:
-        yield Path(run)
+        yield store.named(run)
         return
     with tempfile.TemporaryDirectory(prefix="longtail-") as directory:
         yield Path(directory)
