@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longtail.errors import ConfigError
+from longtail.errors import ConfigError, system_error
 
 Settings = TypeVar("Settings")
 
@@ -65,6 +65,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ConfigError(system_error(path, error, "cannot be read", "give a TOML file")) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 

@@ -113,7 +113,7 @@ class Predictor:
         if self.calibration is None or self.calibration.threshold is None:
             raise ConfigError(
                 "this model has no threshold of its own; choose one on validation documents: "
-                "longtail calibrate MODEL CORPUS --threshold f1"
+                "longtail calibrate MODEL CORPUS --threshold f1 --in-place"
             )
         return self.calibration.threshold
 
@@ -129,9 +129,13 @@ class Predictor:
         return Suggestion(at, label.id, label.name, score)
 
     def save(self, directory: str | Path) -> None:
-        """Write the model directory, whole or not at all; an earlier model there is replaced."""
-        directory = settings_of.path_of(directory, "directory")
-        with store.whole_directory(Path(directory)) as building:
+        """Write the model directory, whole or not at all.
+
+        An earlier model there is replaced.  Anything else that stands there is refused, as is a model that holds files
+        of somebody else.  A symbolic link stays, and the directory that it points to is written.
+        """
+        settings_of.path_of(directory, "directory")
+        with store.whole_directory(store.named(directory), store.MODEL) as building:
             self._write(building)
 
     def _write(self, directory: Path) -> None:
@@ -237,7 +241,8 @@ def fit(
 ) -> Predictor:
     """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
     called, corpus = method(name), one_split(corpus, "train")
-    run = None if run is None else settings_of.path_of(run, "run")
+    if run is not None:
+        settings_of.path_of(run, "run")
     if corpus.role == "test":
         raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
     if len(corpus) == 0 or corpus.n_labels == 0:
@@ -254,6 +259,7 @@ def fit(
         if store.finished(finished):
             say(f"{finished} is already there")
             return open_model(finished)
+        store.check_target(finished, store.MODEL)  # before hours are spent, not after
         started.announce(corpus, called.need(corpus, config))
         with _needing_torch(name):
             model = called.fit(corpus, config, started)
@@ -291,7 +297,7 @@ TORCH = ("torch", "transformers")
 @contextmanager
 def _place(run: str | Path | None) -> Iterator[Path]:
     if run is not None:
-        yield Path(run)
+        yield store.named(run)
         return
     with tempfile.TemporaryDirectory(prefix="longtail-") as directory:
         yield Path(directory)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,9 +24,10 @@ from longtail.data.layout import Layout, Source
 from longtail.data.lines import compression
 from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
-from longtail.store import whole_directory
+from longtail.store import Kind, whole_directory
 
 CACHE = "LONGTAIL_CACHE"  # the variable that says where caches go
+KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
 
 
 def load(path: str | Path, *, cache: str | Path | None = None) -> Splits:
@@ -74,7 +74,6 @@ def _only_one(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.with_name(f"{target.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            _clear_leftovers(target)
             yield
     except OSError as error:  # of the cache: those of the corpus have become CorpusErrors where they happened
         raise CorpusError(
@@ -83,15 +82,8 @@ def _only_one(target: Path) -> Iterator[None]:
         ) from error
 
 
-def _clear_leftovers(target: Path) -> None:
-    """Delete what builders that were killed have left behind."""
-    for path in target.parent.iterdir():
-        if path.name.startswith(f".{target.name}."):
-            shutil.rmtree(path, ignore_errors=True)
-
-
 def _build(target: Path, place: Path, layout: Layout, source: Source, identity: dict[str, Any]) -> Splits:
-    with whole_directory(target) as building, ExitStack() as files:
+    with whole_directory(target, KIND) as building, ExitStack() as files:
         draft = Draft(building, files)
         layout.read(source, draft)
         _refuse_empty(draft, source)
