@@ -38,7 +38,7 @@ class Texts(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
         """Lay the strings end to end."""
-        if not _is_list(strings):
+        if not _is_list(strings) or getattr(strings, "ndim", 1) != 1:  # a data frame would give its columns' names
             raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.zeros(len(chunks) + 1, np.int64)
@@ -316,13 +316,13 @@ def _label_lists(lists: object) -> list[list[str]]:
 def _label_list(at: int, names: object) -> list[str]:
     if not _is_list(names):
         raise CorpusError(f"row {at} of the labels is {names!r:.60}; write it as a list, as in ['fox']")
-    distinct = set(names)  # type: ignore[call-overload]
-    for name in distinct:
+    given = list(names)  # type: ignore[call-overload]
+    for name in given:
         if not isinstance(name, str) or not name:
             raise CorpusError(f"row {at} of the labels holds {name!r:.60}; labels are strings, and not empty")
         if not name.isascii() and _HALF_CHARACTER.search(name):
             raise CorpusError(f"row {at} of the labels holds {name!r:.60}, half of a character; mend it")
-    return sorted(distinct)
+    return sorted(set(given))
 
 
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a surrogate pair, which no file can hold

@@ -113,6 +113,7 @@ CALLS: dict[str, tuple[Callable[[Known], object], str]] = {
     "a label bytes": (lambda at: Corpus.of(TEXTS[:1], [[b"fox"]]), "row 0.*strings"),
     "a label that is empty": (lambda at: Corpus.of(TEXTS[:1], [[""]]), "row 0"),
     "a label of half a character": (lambda at: Corpus.of(TEXTS[:1], [["\ud83d"]]), "row 0"),
+    "labels in lists in lists": (lambda at: Corpus.of(TEXTS[:1], [[["fox"]]]), "row 0.*strings"),
     "labels a matrix": (lambda at: Corpus.of(TEXTS[:2], np.eye(2)), "row 0"),
     # Documents, Corpus
     "documents of one text": (lambda at: Documents.of("red fox"), "in a list"),
@@ -139,6 +140,7 @@ CALLS: dict[str, tuple[Callable[[Known], object], str]] = {
     "predict nothing": (lambda at: at.model.predict(None), "list of strings"),
     "predict None": (lambda at: at.model.predict(["red fox", None]), "text 1 is None"),
     "predict a list of bytes": (lambda at: at.model.predict([b"red fox"]), "text 0 is b'red fox'"),
+    "predict a table": (lambda at: at.model.predict(np.array([["red fox", "blue whale"]])), "list of strings"),
     "predict numbers": (lambda at: at.model.predict([1, 2]), "text 0 is 1"),
     "predict k 0": (lambda at: at.model.predict(TEXTS, k=0), "k = 0"),
     "predict k -1": (lambda at: at.model.predict(TEXTS, k=-1), "k = -1"),
