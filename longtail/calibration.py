@@ -151,7 +151,7 @@ class Target:
         >>> Target.of("precision=0.9")
         Target(measure='precision', at_least=90.0)
         """
-        measure, equals, share = text.strip().lower().partition("=")
+        measure, equals, share = text.strip().lower().partition("=") if isinstance(text, str) else ("", "", "")
         if measure == "f1" and not equals:
             return cls(measure)
         if measure in ("precision", "recall"):

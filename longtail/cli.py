@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import select
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from longtail.errors import ConfigError, LongtailError
+from longtail.errors import ConfigError, LongtailError, system_error
 from longtail.kernels import notice
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from longtail.corpus import Splits
-    from longtail.predictor import Predictor
+    from longtail.predictor import Predictor, Suggestion
+
+
+class Commands(TyperGroup):
+    """All commands.  What ends one is told here, before typer sees it, which knows other exit codes than ours."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - typer's
+        """Parse the words before a command, and print the help."""
+        with _exit_codes(None):
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's
+        """Run the command."""
+        with _exit_codes(ctx):
+            return super().invoke(ctx)
+
+
+def _to_write(text: str) -> Path:
+    """A path to write to: see `store.named`."""
+    from longtail.store import named
+
+    return named(text)
 
 
 app = typer.Typer(
+    cls=Commands,
     help="The few right labels out of thousands to millions.", no_args_is_help=True, pretty_exceptions_enable=False,
     add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
@@ -54,7 +82,9 @@ def options(
 
 @app.command()
 def demo(
-    run: Annotated[Path, typer.Option(help="Where the run lives; run again to reuse it.")] = Path("runs/demo"),
+    run: Annotated[Path, typer.Option(parser=_to_write, help="Where the run lives; run again to reuse it.")] = Path(
+        "runs/demo"
+    ),
     method: Annotated[str, typer.Option(help="Which method to train; linear needs no torch.")] = "decaf",
 ) -> None:
     """Train, evaluate and ask a model about dictionary definitions: what kind of thing is it?"""
@@ -78,8 +108,12 @@ def demo(
 @app.command()
 def describe(
     corpus: CorpusArgument,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Also write the description here.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the label frequencies into this PNG.")] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", parser=_to_write, help="Also write the description here.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(parser=_to_write, help="Also draw the label frequencies into this PNG.")
+    ] = None,
 ) -> None:
     """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
     from longtail.corpus import WITHOUT_TEST
@@ -90,24 +124,26 @@ def describe(
     found = described(load(corpus))
     if "test" not in found.splits:
         _say(f"{found.name} has no test split; {WITHOUT_TEST}")
-    for part in description_tables(found):
-        _screen().print(part)
     if as_json:
         _write_json(as_json, found.to_json())
     if plot:
         frequency_plot(found.frequencies, plot)
+    for part in description_tables(found):
+        _screen().print(part)
 
 
 @app.command()
 def convert(
     source: CorpusArgument,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new directory.")],
+    target: Annotated[Path, typer.Argument(parser=_to_write, metavar="TARGET", help="A new directory.")],
     to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
 ) -> None:
     """Write a corpus in another format."""
     from longtail.data.load import load
-    from longtail.data.write import write
+    from longtail.data.write import CORPUS, write
+    from longtail.store import check_target
 
+    check_target(target, CORPUS)  # before the corpus is read
     write(load(source), target, to)
     _say(f"wrote {target}")
 
@@ -139,7 +175,9 @@ def split(
 def train(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
     corpus: CorpusArgument,
-    run: Annotated[Path, typer.Option(help="Where the run lives. The same command again resumes it.")],
+    run: Annotated[
+        Path, typer.Option(parser=_to_write, help="Where the run lives. The same command again resumes it.")
+    ],
     config: Annotated[Path | None, typer.Option(help="Settings in a TOML file.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
@@ -156,9 +194,11 @@ def train(
     from longtail.data.load import load
     from longtail.methods import method as known
     from longtail.predictor import check_device, fit
+    from longtail.train.run import check_place
 
     known(method)  # a misspelt method or setting should not wait for the corpus
     check_device(method, device)
+    check_place(run)
     settings: dict[str, Any] = read_toml(config) if config else {}
     settings |= dict(map(parse_assignment, set_ or []))
     settings |= {} if seed is None else {"seed": seed}
@@ -185,8 +225,10 @@ def evaluate(
     corpus: CorpusArgument,
     split: Annotated[str, typer.Option(help="trn, val or tst.")] = "tst",
     k: Annotated[str, typer.Option(help="Cut-offs, separated by commas.")] = "1,3,5",
-    as_json: Annotated[Path | None, typer.Option("--json", help="Also write the numbers here.")] = None,
-    plots: Annotated[Path | None, typer.Option(help="Also draw plots into this directory.")] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", parser=_to_write, help="Also write the numbers here.")
+    ] = None,
+    plots: Annotated[Path | None, typer.Option(parser=_to_write, help="Also draw plots into this directory.")] = None,
     a: Annotated[float, typer.Option("--propensity-a", help="Propensity constant A.")] = 0.55,
     b: Annotated[float, typer.Option("--propensity-b", help="Propensity constant B.")] = 1.5,
 ) -> None:
@@ -204,20 +246,24 @@ def evaluate(
     careful = cautions(opened, documents, splits)
     for line in careful:
         _say(f"careful: {line}")
-    _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
-    _screen().print(report.scores_report(result))
-    if as_json:
+    if as_json:  # files first: whoever reads what is printed may leave
         _write_json(as_json, result.to_json() | {"careful": careful})
     if plots:
         report.plots(result, plots)
         report.edge_plots(opened, plots)
+    _screen().print(report.table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
+    _screen().print(report.scores_report(result))
 
 
 @app.command()
 def predict(
     model: ModelArgument,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Texts, one a line, or JSONL; - is standard input.")
+        str,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help="Texts: one a line, or JSON lines, CSV, TSV or Parquet, plain, .gz or .xz; - is standard input.",
+        ),
     ] = "-",
     k: Annotated[
         int | None, typer.Option(min=1, help="How many labels at most: 5, or as many as `auto` was chosen for.")
@@ -227,23 +273,31 @@ def predict(
     ] = "0",
 ) -> None:
     """Suggest labels: one JSON line per text, in order, as they come."""
-    from longtail.data.queries import read_queries
+    from longtail.data.queries import STANDARD_INPUT, read_queries
     from longtail.predictor import open_model
 
     opened = open_model(model)
     lowest = _threshold(threshold)
     if isinstance(lowest, str):
         _say(str(opened.threshold(lowest)))
-    for texts in read_queries(file):
-        for labels in opened.predict(texts, k, lowest):
-            sys.stdout.write(json.dumps({"labels": [label._asdict() for label in labels]}, ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+    if file == STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty():
+        _say("type one text a line; Ctrl-D ends")
+    for queries in read_queries(file):
+        suggested = opened.predict([query.text for query in queries], k, lowest)
+        sys.stdout.buffer.writelines(_answer(query.id, labels) for query, labels in zip(queries, suggested))
+        sys.stdout.buffer.flush()
+
+
+def _answer(id: str | float | None, labels: list[Suggestion]) -> bytes:
+    """The line of JSON for one text, in UTF-8 whatever the terminal speaks; an id comes back as it was given."""
+    given = {} if id is None else {"id": id}
+    return _json(given | {"labels": [label._asdict() for label in labels]}).encode() + b"\n"
 
 
 @app.command()
 def ensemble(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model directories with the same labels.")],
-    out: Annotated[Path, typer.Option(help="Where the new model goes.")],
+    out: Annotated[Path, typer.Option(parser=_to_write, help="Where the new model goes.")],
     weights: Annotated[
         str | None, typer.Option(help="One number per model, separated by commas; or: learned, by --corpus.")
     ] = None,
@@ -255,18 +309,20 @@ def ensemble(
 ) -> None:
     """Make one model of several: it ranks by the mean of their scores."""
     from longtail.predictor import combine, open_model
+    from longtail.store import MODEL, check_target
 
+    check_target(out, MODEL)
     if (weights == "learned") != (corpus is not None):
         raise ConfigError("--weights learned and --corpus CORPUS go together: the corpus has the documents to learn by")
     members = [open_model(path) for path in models]
     if corpus is None:
         combine(members, None if weights is None else _numbers("--weights", weights, float)).save(out)
     else:
-        _weighed(members, corpus, split, metric).save(out)
+        _save_weighed(members, corpus, split, metric, out)
     _say(f"wrote {out}")
 
 
-def _weighed(members: list[Predictor], corpus: str, split: str, metric: str) -> Predictor:
+def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str, out: Path) -> None:
     from longtail.data.load import load
     from longtail.metrics import cut_off
     from longtail.validation import validation_split, weigh
@@ -274,25 +330,25 @@ def _weighed(members: list[Predictor], corpus: str, split: str, metric: str) -> 
     cut_off(metric)  # a misspelt metric should not wait for the corpus
     documents = validation_split(load(corpus), split, members)
     together, value = weigh(members, documents, metric)
+    together.save(out)
     shares = ", ".join(f"{share:.3g}" for share in together.model.weights)  # type: ignore[attr-defined]
     counted = together.about.chosen["weights"]["documents"]
     print(f"weights {shares}: {metric} {value:.2f} on {counted:,} documents of {documents.name} ({split})")
-    return together
 
 
 @app.command()
 def info(
     model: ModelArgument,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Also write it here.")] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", parser=_to_write, help="Also write it here.")] = None,
 ) -> None:
     """What a saved model is: method, settings, training, calibration, files, and whether they are whole."""
     from longtail.info import model_info
     from longtail.report import info_table
 
     found = model_info(model)
-    _screen().print(info_table(found))
     if as_json:
         _write_json(as_json, found.to_json())
+    _screen().print(info_table(found))
 
 
 @app.command()
@@ -304,21 +360,30 @@ def calibrate(
         str | None, typer.Option(help="Also choose one, for f1, precision=0.9 or recall=0.8 over all pairs.")
     ] = None,
     k: Annotated[int, typer.Option(min=1, help="How many labels of a document count, best first.")] = 100,
-    out: Annotated[Path | None, typer.Option(help="Write the model here, and leave MODEL as it is.")] = None,
+    out: Annotated[Path | None, typer.Option(parser=_to_write, help="Write the calibrated model here.")] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Replace MODEL by the calibrated model.")] = False,
 ) -> None:
     """Turn a model's scores into probabilities, learned from documents that it never saw."""
     from longtail.calibration import Target
     from longtail.data.load import load
     from longtail.predictor import open_model
     from longtail.report import calibration_table
+    from longtail.store import MODEL, check_target
     from longtail.validation import FEW, validation_split
     from longtail.validation import calibrate as calibrated
 
+    if (out is None) != in_place:
+        raise ConfigError(
+            "say where the calibrated model goes: --out DIR for a new one, or --in-place to replace MODEL"
+        )
+    target = out or model
     if threshold is not None:
         Target.of(threshold)  # a misspelt target should not wait for the corpus
     opened = open_model(model)
+    check_target(target, MODEL)
     documents = validation_split(load(corpus), split, [opened])
     result = calibrated(opened, documents, threshold=threshold, k=k)
+    result.model.save(target)
     counted = result.model.about.chosen["calibration"]["documents"]
     if counted < FEW:
         _say(f"careful: {counted:,} documents are few to learn probabilities from; with {FEW} or more they mean more")
@@ -326,18 +391,23 @@ def calibrate(
     _screen().print(calibration_table(result.before, result.after, title))
     if threshold is not None:
         print(result.model.threshold())
-    result.model.save(out or model)
-    _say(f"wrote {out or model}")
+    _say(f"wrote {target}")
 
 
 @app.command()
 def methods(
     method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="Explain this one's settings.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """List the methods, or every setting of one with its default, meaning and source."""
-    from longtail.report import methods_table, settings_table
+    from longtail import report
 
-    _screen().print(methods_table() if method is None else settings_table(method))
+    if as_json:
+        print(_json(report.methods_json() if method is None else report.settings_json(method), indent=1))
+    elif method is None:
+        _screen().print(report.methods_table())
+    else:
+        print(report.settings_list(method, _screen().width))
 
 
 def _cut_offs(text: str) -> tuple[int, ...]:
@@ -348,11 +418,14 @@ def _cut_offs(text: str) -> tuple[int, ...]:
 
 
 def _threshold(text: str) -> float | str:
-    """A number, or a name that the model must know."""
+    """A score, or a name that the model must know."""
+    from longtail.ranking import check_threshold
+
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return check_threshold(number)
 
 
 def _numbers(option: str, text: str, kind: type) -> list[Any]:
@@ -362,36 +435,101 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
         raise ConfigError(f"{option} {text}: write numbers separated by commas") from None
 
 
+def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """JSON that every parser reads: Python would write NaN and Infinity, which JSON does not have."""
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
 def _write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    try:
+    from longtail import store
+
+    with store.told(path, ConfigError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
+        store.write_whole(path, store.json_text(value))
 
 
 def _say(line: str) -> None:
     """Progress goes to standard error: standard output is for answers."""
-    print(line, file=sys.stderr, flush=True)
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _discard(sys.stderr)  # a training goes on when nobody watches it any more
 
 
 def _screen() -> Console:
     from rich.console import Console
 
-    return Console()
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would exit with 1
+
+    return Screen()
+
+
+# -- how a command ends ---------------------------------------------------------------------------------------------
+
+RESUMABLE = ("train", "demo")
+
+
+@contextmanager
+def _exit_codes(ctx: Any) -> Iterator[None]:  # noqa: ANN401 - typer's
+    """Exit with 0 when done or when the reader leaves, 2 for bad input, 130 for Ctrl-C; let our own faults through."""
+    try:
+        yield
+        sys.stdout.flush()
+    except LongtailError as error:
+        _end(2, f"longtail: {error}")
+    except KeyboardInterrupt:
+        goes_on = ctx is not None and ctx.invoked_subcommand in RESUMABLE
+        _end(130, "stopped; the same command goes on from here" if goes_on else "stopped")
+    except OSError as error:
+        place = _refused(error)
+        if place is None:
+            raise
+        if isinstance(error, BrokenPipeError):
+            _end(0)
+        _end(2, f"longtail: {system_error(place, error)}")
+
+
+def _refused(error: OSError) -> str | None:
+    """The place where the system refused what the user asked for; None where it is a fault of ours."""
+    if isinstance(error.filename, (str, bytes, os.PathLike)):
+        path = os.fsdecode(error.filename)
+        return None if Path(path).is_relative_to(Path(__file__).parent) else path
+    # Files that we write have their path in the error, so what the system says without one is about our output.
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return "standard output" if full or (isinstance(error, BrokenPipeError) and _nobody_reads()) else None
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader has left."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)  # errors are told unasked
+    return bool(poll.poll(0))
+
+
+def _discard(stream: IO[str]) -> None:
+    """Send what is left of a stream nowhere, or Python would try once more when it exits, and complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _end(code: int, line: str = "") -> NoReturn:
+    """Exit from a command."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
+    if line:
+        _say(line)
+    raise typer.Exit(code) from None
 
 
 def main() -> None:
-    """Exit 0 when all went well, 2 for bad input, 1 for our own faults."""
+    """Run the command that the words of the command line name: see `_exit_codes`."""
+    for name in ("stdout", "stderr"):  # closed by whoever started us, as services do
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
     notice.tell(_say)
-    try:
-        app()
-    except LongtailError as error:
-        _say(f"longtail: {error}")
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader left, as `head` does; nothing is wrong
-        sys.exit(0)
-    except KeyboardInterrupt:
-        _say("stopped; the same command goes on from here")
-        sys.exit(130)
+    app()

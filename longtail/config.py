@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import types
 import typing
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longtail.errors import ConfigError
+from longtail.errors import ConfigError, system_error
 
 Settings = TypeVar("Settings")
 
@@ -64,6 +65,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ConfigError(system_error(path, error, "cannot be read", "give a TOML file")) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
@@ -120,8 +123,8 @@ def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
         return tuple(_converted(item, typing.get_args(kind)[0], name) for item in items)
     try:
         return _CONVERT[kind](value)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise ConfigError(f"{name} = {value!r}: expected {getattr(kind, '__name__', kind)}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        raise ConfigError(f"{name} = {value!r:.60}: expected {_EXPECTED[kind]}") from None
 
 
 def _chosen(value: Any, choices: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401
@@ -135,13 +138,17 @@ def _chosen(value: Any, choices: tuple[Any, ...], name: str) -> Any:  # noqa: AN
 def _whole(value: Any) -> int:  # noqa: ANN401
     if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
         raise ValueError
-    return int(value)
+    number = int(value)
+    if not 0 <= number <= LARGEST:
+        raise ValueError
+    return number
 
 
 def _number(value: Any) -> float:  # noqa: ANN401
-    if isinstance(value, bool):
+    number = float(value)
+    if isinstance(value, bool) or not 0 <= number < math.inf:
         raise ValueError
-    return float(value)
+    return number
 
 
 def _truth(value: Any) -> bool:  # noqa: ANN401
@@ -154,4 +161,21 @@ def _string(value: Any) -> str:  # noqa: ANN401
     return value
 
 
+LARGEST = 2**32 - 1  # of whole numbers: what NumPy, scikit-learn and compiled code all take as a seed
 _CONVERT = {int: _whole, float: _number, bool: _truth, str: _string}
+_EXPECTED = {  # no setting of any method is negative
+    int: f"a whole number from 0 to {LARGEST}",
+    float: "a finite number, 0 or more",
+    bool: "true or false",
+    str: "a string",
+}
+
+
+# -- places ---------------------------------------------------------------------------------------------------------
+
+
+def path_of(value: object, name: str) -> Path:
+    """A path that somebody gave as an argument."""
+    if not isinstance(value, (str, Path)):
+        raise ConfigError(f"{name} = {value!r:.60}: expected a path, such as 'runs/mine'")
+    return Path(value)

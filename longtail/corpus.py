@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, overload
+from os import PathLike
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +38,9 @@ class Texts(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
         """Lay the strings end to end."""
-        chunks = [string.encode("utf-8", "surrogatepass") for string in strings]
+        if not _is_list(strings) or getattr(strings, "ndim", 1) != 1:  # a data frame would give its columns' names
+            raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
+        chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.zeros(len(chunks) + 1, np.int64)
         np.cumsum([len(chunk) for chunk in chunks], out=offsets[1:])
         return cls(np.frombuffer(b"".join(chunks), np.uint8), offsets[:-1], offsets[1:])
@@ -80,6 +84,23 @@ class Texts(Sequence[str]):
 _BLOCK = 1 << 16  # strings packed at once: bounds the index of bytes beside them
 
 
+def _encoded(at: int, string: object) -> bytes:
+    if not isinstance(string, str):
+        raise CorpusError(f"text {at} is {string!r:.60}; every text is a string, be it an empty one")
+    return string.encode("utf-8", "surrogatepass")
+
+
+def _is_list(value: object) -> bool:
+    """Whether this can be gone through item by item, and whoever passed it meant that."""
+    if isinstance(value, (str, bytes, Mapping)):
+        return False
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
 class Label(NamedTuple):
     """One label: the id its owner knows it by, its name, and a longer text where there is one."""
 
@@ -105,6 +126,9 @@ class LabelSet(Sequence[Label]):
     def of(cls, labels: Iterable[Label | str]) -> LabelSet:
         """From labels, or from names that serve as their own ids."""
         rows = [Label(label, label) if isinstance(label, str) else label for label in labels]
+        for at, row in enumerate(rows):
+            if not isinstance(row, Label) or not all(isinstance(part, str) for part in row):
+                raise CorpusError(f"label {at} is {row!r:.60}; a label is a name, or Label(id, name) of strings")
         return cls(*(Texts.of(row[column] for row in rows) for column in range(3)))
 
     def __len__(self) -> int:
@@ -130,6 +154,10 @@ class Documents:
     def __post_init__(self) -> None:
         if self.texts is None and self.features is None:
             raise CorpusError("documents need texts or features; neither was given")
+        if self.texts is not None and not isinstance(self.texts, Texts):
+            raise CorpusError("texts in a list become documents by Documents.of(texts)")
+        if self.features is not None:
+            _check_features(self.features)
         if self.texts is not None and self.features is not None and len(self.texts) != self.features.shape[0]:
             raise CorpusError(f"{len(self.texts)} texts but {self.features.shape[0]} rows of features")
 
@@ -138,12 +166,33 @@ class Documents:
         """Documents from plain strings."""
         return cls(Texts.of(texts))
 
+    def check_numbers(self) -> None:
+        """Raise where a feature is no number: no score could be made of it."""
+        if self.features is None:
+            return
+        values = self.features.data
+        # The sum tells it without an array of flags as long as the features.
+        if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+            raise CorpusError("the features hold NaN or infinite values; replace them by numbers, or leave them out")
+
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else self.features.shape[0]  # type: ignore[union-attr]
 
     def __getitem__(self, rows: slice | np.ndarray) -> Documents:
         return Documents(
             None if self.texts is None else self.texts[rows], None if self.features is None else self.features[rows]
+        )
+
+
+def _check_features(features: Any) -> None:  # noqa: ANN401 - whatever was given
+    if not sp.issparse(features) or features.format != "csr":
+        raise CorpusError(
+            f"features are a sparse matrix, not {type(features).__name__}: pass scipy.sparse.csr_array(features)"
+        )
+    if features.ndim != 2 or features.dtype.kind not in "fiub":
+        raise CorpusError(
+            f"features have two dimensions, (documents, features), and are real numbers; these have {features.ndim} "
+            f"and are {features.dtype}"
         )
 
 
@@ -174,13 +223,17 @@ class Corpus:
         >>> [label.name for label in corpus.label_set], corpus.labels.toarray().astype(int).tolist()
         (['mammal', 'red'], [[1, 1], [1, 0]])
         """
-        rows = [sorted(set(names)) for names in label_lists]
+        documents, rows = Documents.of(texts), _label_lists(label_lists)
+        if len(documents) != len(rows):
+            raise CorpusError(
+                f"{len(documents)} texts, but {len(rows)} lists of labels; give every text a list, be it an empty one"
+            )
         known = sorted(set().union(*rows))
         index = {label: at for at, label in enumerate(known)}
         indptr = np.cumsum([0, *map(len, rows)])
         indices = np.array([index[label] for row in rows for label in row], np.int32)
         labels = sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(known)))
-        return cls(Documents.of(texts), labels, LabelSet.of(known), name).fingerprinted()
+        return cls(documents, labels, LabelSet.of(known), name).fingerprinted()
 
     def fingerprinted(self) -> Corpus:
         """With a fingerprint of all that a training can depend on, so that a run can tell this corpus from another."""
@@ -198,6 +251,11 @@ class Corpus:
         return replace(self, fingerprint=digest.hexdigest()[:16])
 
     def __post_init__(self) -> None:
+        for part, kind in (("documents", Documents), ("label_set", LabelSet)):
+            if not isinstance(getattr(self, part), kind):
+                raise CorpusError(f"{part} of a corpus are {kind.__name__}; Corpus.of(texts, label_lists) makes them")
+        if not sp.issparse(self.labels) or self.labels.format != "csr":
+            raise CorpusError("labels of a corpus are a 0/1 matrix: pass scipy.sparse.csr_array(labels)")
         if self.labels.shape != (len(self.documents), len(self.label_set)):
             raise CorpusError(
                 f"{self.name}: the label matrix is {self.labels.shape[0]} x {self.labels.shape[1]}, but there are "
@@ -248,6 +306,28 @@ class Corpus:
         return np.sort(np.random.default_rng(seed).permutation(len(self))[:documents])
 
 
+def _label_lists(lists: object) -> list[list[str]]:
+    """For each document its labels, sorted, none twice."""
+    if not _is_list(lists):
+        raise CorpusError(f"labels are a list of labels for each text, not {lists!r:.60}")
+    return [_label_list(at, names) for at, names in enumerate(lists)]  # type: ignore[arg-type, var-annotated]
+
+
+def _label_list(at: int, names: object) -> list[str]:
+    if not _is_list(names):
+        raise CorpusError(f"row {at} of the labels is {names!r:.60}; write it as a list, as in ['fox']")
+    given = list(names)  # type: ignore[call-overload]
+    for name in given:
+        if not isinstance(name, str) or not name:
+            raise CorpusError(f"row {at} of the labels holds {name!r:.60}; labels are strings, and not empty")
+        if not name.isascii() and _HALF_CHARACTER.search(name):
+            raise CorpusError(f"row {at} of the labels holds {name!r:.60}, half of a character; mend it")
+    return sorted(set(given))
+
+
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a surrogate pair, which no file can hold
+
+
 @dataclass(frozen=True)
 class Splits:
     """A loaded corpus: what to train on, what to choose by, what to report on.
@@ -284,3 +364,17 @@ WITHOUT_TEST = (  # what to do
     "or train with --hold-out and evaluate with --split val"
 )
 VALID_DOCUMENTS = 4000  # as ELIAS and LightXML-large hold out
+
+
+def one_split(given: object, usual: str) -> Corpus:
+    """What was given, if it is a corpus; else a sentence that says how to get one, of the split that is usual here."""
+    if isinstance(given, Corpus):
+        return given
+    if isinstance(given, Splits):
+        raise CorpusError(f"{given.train.name} was given with all its splits; pass one of them, as in corpus.{usual}")
+    if isinstance(given, (str, PathLike)):
+        raise CorpusError(f"{given} is a path; load it and pass a split: longtail.load({str(given)!r}).{usual}")
+    raise CorpusError(
+        f"expected a Corpus, not {type(given).__name__}: pass longtail.load(path).{usual}, "
+        "or longtail.Corpus.of(texts, label_lists)"
+    )

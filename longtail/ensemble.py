@@ -23,10 +23,10 @@ def average(rankings: Sequence[Ranking], weights: Sequence[float] | None = None,
     (array([[7, 4]], dtype=int32), array([[0.5 , 0.45, 0.3 ]], dtype=float32))
     """
     _check(rankings)
-    shares = _shares(weights, len(rankings))
+    parts = shares(weights, len(rankings))
     k = max(ranking.k for ranking in rankings) if k is None else k
     starts = range(0, max(len(rankings[0]), 1), ROWS_AT_ONCE)  # at least one part, be it empty
-    return Ranking.joined(_average(rankings, shares, k, slice(start, start + ROWS_AT_ONCE)) for start in starts)
+    return Ranking.joined(_average(rankings, parts, k, slice(start, start + ROWS_AT_ONCE)) for start in starts)
 
 
 def choose_weights(
@@ -68,9 +68,9 @@ def _with_share(weights: np.ndarray, member: int, share: float) -> np.ndarray:
     return changed
 
 
-def _average(rankings: Sequence[Ranking], shares: np.ndarray, k: int, rows: slice) -> Ranking:
+def _average(rankings: Sequence[Ranking], parts: np.ndarray, k: int, rows: slice) -> Ranking:
     labels = np.hstack([ranking.labels[rows] for ranking in rankings])
-    scores = np.hstack([ranking.scores[rows] * share for ranking, share in zip(rankings, shares)])
+    scores = np.hstack([ranking.scores[rows] * part for ranking, part in zip(rankings, parts)])
     ranked = labels != PAD
     starts = np.concatenate([[0], np.cumsum(ranked.sum(axis=1))])
     width = int(labels.max(initial=0)) + 1
@@ -80,11 +80,19 @@ def _average(rankings: Sequence[Ranking], shares: np.ndarray, k: int, rows: slic
     return Ranking.of_scores(total, k)
 
 
-def _shares(weights: Sequence[float] | None, members: int) -> np.ndarray:
-    shares = np.ones(members) if weights is None else np.asarray(weights, np.float64)
-    if shares.shape != (members,) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() == 0:
-        raise ConfigError(f"{members} rankings need as many weights, none negative and not all zero; got {weights}")
-    return shares / shares.sum()
+def shares(weights: Sequence[float] | None, members: int, what: str = "rankings") -> np.ndarray:
+    """Weights that sum to 1, (members,) float64; without any, all alike."""
+    try:
+        given = np.ones(members) if weights is None else np.asarray(weights)
+        fit = given.shape == (members,) and given.dtype.kind in "fiub" and (given >= 0).all()
+        total = sum(given.tolist()) if fit else 0.0
+    except ValueError:  # lists of different length
+        total = 0.0
+    if not 0 < total < np.inf:
+        raise ConfigError(
+            f"{members} {what} need as many weights: numbers, none negative and not all zero; got {weights!r:.60}"
+        )
+    return given.astype(np.float64) / total
 
 
 def _check(rankings: Sequence[Ranking]) -> None:

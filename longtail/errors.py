@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
 
 class LongtailError(Exception):
     """The person who called us can mend this; the command line prints it and exits with 2."""
@@ -32,3 +35,27 @@ class MissingExtraError(LongtailError):
 
     def __init__(self, capability: str, extra: str):
         super().__init__(f"{capability} needs packages that are not installed; run: pip install 'longtail[{extra}]'")
+
+
+# What to do about an error of the system, by its number.
+ADVICE = {
+    errno.ENOSPC: "make room on that disk",
+    errno.EDQUOT: "make room in your share of that disk",
+    errno.EFBIG: "allow larger files there",
+    errno.EACCES: "change its permissions",
+    errno.EPERM: "change its permissions",
+    errno.ENOTDIR: "move the file away that is part of this path",
+    errno.EEXIST: "move away what is there",
+    errno.ENOENT: "check the spelling",
+}
+
+
+def system_error(path: str | Path, error: OSError, cannot: str = "", instead: str = "choose another place") -> str:
+    """The sentence for what the operating system refused: the path, the reason, what to do.
+
+    >>> system_error("runs/x", OSError(28, "No space left on device"), "cannot be written")
+    'runs/x: cannot be written (No space left on device); make room on that disk, or choose another place'
+    """
+    reason = error.strerror or str(error)
+    advice = [ADVICE[error.errno]] if error.errno in ADVICE else []
+    return f"{path}: {f'{cannot} ({reason})' if cannot else reason}; {', or '.join([*advice, instead])}"

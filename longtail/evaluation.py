@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.calibration import reached, reliability
-from longtail.corpus import Corpus, Label
-from longtail.errors import CorpusError
+from longtail.corpus import Corpus, Label, one_split
+from longtail.errors import ConfigError, CorpusError
 from longtail.metrics import Evaluation, Frequencies, evaluate_ranking
-from longtail.predictor import Predictor, label_digest
-from longtail.ranking import Ranking
+from longtail.predictor import Predictor, label_digest, model_of
+from longtail.ranking import Ranking, check_k
 
 DEPTH = 100  # labels ranked per document, so that R@100 can be told
 
@@ -28,6 +28,7 @@ def evaluate(
     so a corpus that was loaded on its own may number them otherwise; true labels the model never heard of
     count as missed.
     """
+    model, corpus, ks = model_of(model), one_split(corpus, "test"), _cut_offs(ks)
     if len(corpus) == 0:
         raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
     truth, filtered = in_model_order(model, corpus)
@@ -46,6 +47,12 @@ def evaluate(
         corpus=about,
         model=dataclasses.asdict(model.about),
     )
+
+
+def _cut_offs(ks: object) -> list[int]:
+    if isinstance(ks, (str, bytes)) or not isinstance(ks, Iterable) or not (given := list(ks)):
+        raise ConfigError(f"ks = {ks!r:.60}: write the cut-offs as a list, as in [1, 3, 5]")
+    return [check_k(k) for k in given]
 
 
 def spare(filtered: sp.csr_array | None) -> int:

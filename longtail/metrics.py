@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -99,7 +100,7 @@ METRICS = {
 
 def cut_off(metric: str) -> int:
     """The k of a metric's name."""
-    name, _, k = metric.partition("@")
+    name, _, k = metric.partition("@") if isinstance(metric, str) else ("", "", "")
     if name not in METRICS or not k.isdecimal() or int(k) < 1:
         raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
     return int(k)
@@ -136,8 +137,8 @@ def inverse_propensity(train: Frequencies, a: float, b: float) -> np.ndarray:
     data: 0.55 and 1.5 for most, 0.6 and 2.6 for Amazon's, 0.5 and 0.4 for Wikipedia-500K's (docs/metrics.md).
     With N < e, as in toys, C is negative and rare labels count less.
     """
-    if not (math.isfinite(a) and math.isfinite(b) and a >= 0 and b > 0):
-        raise ConfigError(f"propensity constants a = {a}, b = {b}: a cannot be negative and b must be above 0")
+    if not all(isinstance(one, Real) for one in (a, b)) or not (0 <= a <= 10 and 1e-6 <= b <= 1e6):
+        raise ConfigError(f"propensity constants a = {a!r:.30}, b = {b!r:.30}: a lies from 0 to 10, b from 1e-6 to 1e6")
     if train.documents < 1:
         raise CorpusError("propensities come from training documents, and there are none")
     scale = (math.log(train.documents) - 1) * (b + 1) ** a

@@ -23,6 +23,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -31,12 +32,12 @@ import numpy as np
 from longtail import config as settings_of
 from longtail import store
 from longtail.calibration import Calibration, Threshold
-from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts
-from longtail.ensemble import average
+from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Texts, one_split
+from longtail.ensemble import average, shares
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.methods import METHODS, method
-from longtail.ranking import Ranking
+from longtail.ranking import Ranking, check_k, check_threshold
 from longtail.train import device as device_of
 from longtail.train.health import check_answers
 from longtail.train.run import changes, free_memory, open_run, silent, size, versions
@@ -107,10 +108,11 @@ class Predictor:
         Work and memory are for no more labels than there are, whatever k is: behind the last label stands PAD, and
         an answer is never wider than the number of labels or 1,000, whichever is more.
         """
-        if k < 1:
-            raise ConfigError(f"k = {k}: ask for at least one label")
+        k = check_k(k)
+        _check_documents(documents)
         _refuse_huge(len(documents), min(k, len(self.labels)))
         ranking = self.model.rank(documents, min(k, len(self.labels)))
+        _refuse_infinite(ranking)
         ranking = ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
         return ranking.padded(min(k, max(len(self.labels), WIDEST)))
 
@@ -126,7 +128,8 @@ class Predictor:
         if isinstance(threshold, str):
             chosen = self.threshold(threshold)
             k, threshold = chosen.k if k is None else k, chosen.value
-        return self.suggestions(self.rank(Documents.of(texts), LABELS if k is None else k), threshold)
+        lowest = check_threshold(threshold)
+        return self.suggestions(self.rank(Documents.of(texts), LABELS if k is None else k), lowest)
 
     def threshold(self, name: str = AUTO) -> Threshold:
         """The threshold that was chosen for this model."""
@@ -135,7 +138,7 @@ class Predictor:
         if self.calibration is None or self.calibration.threshold is None:
             raise ConfigError(
                 "this model has no threshold of its own; choose one on validation documents: "
-                "longtail calibrate MODEL CORPUS --threshold f1"
+                "longtail calibrate MODEL CORPUS --threshold f1 --in-place"
             )
         return self.calibration.threshold
 
@@ -151,8 +154,13 @@ class Predictor:
         return Suggestion(at, label.id, label.name, score)
 
     def save(self, directory: str | Path) -> None:
-        """Write the model directory, whole or not at all; an earlier model there is replaced."""
-        with store.whole_directory(Path(directory)) as building:
+        """Write the model directory, whole or not at all.
+
+        An earlier model there is replaced.  Anything else that stands there is refused, as is a model that holds files
+        of somebody else.  A symbolic link stays, and the directory that it points to is written.
+        """
+        settings_of.path_of(directory, "directory")
+        with store.whole_directory(store.named(directory), store.MODEL) as building:
             self._write(building)
 
     def _write(self, directory: Path) -> None:
@@ -186,6 +194,26 @@ BYTES_A_LABEL = 8  # an int32 and a float32
 UNASKED = 1 << 28
 
 
+def _check_documents(documents: object) -> None:
+    if isinstance(documents, Corpus):
+        raise CorpusError(f"{documents.name} is a corpus; rank takes what is read of it: corpus.documents")
+    if not isinstance(documents, Documents):
+        raise CorpusError(
+            f"rank takes documents, not {type(documents).__name__}: pass longtail.Documents.of(texts), "
+            "or ask predict(texts)"
+        )
+    documents.check_numbers()
+
+
+def _refuse_infinite(ranking: Ranking) -> None:
+    """Weights can be finite and their sums not; such scores rank nothing, and JSON cannot hold them."""
+    if not np.isfinite(ranking.scores).all():
+        raise ModelError(
+            "the model gives scores that are NaN or infinite: its training went astray; train it again, "
+            "with a smaller learning rate if it has one"
+        )
+
+
 @dataclass(frozen=True)
 class Ensemble:
     """A weighted mean of Rankings; labels a member does not mention count as 0."""
@@ -211,18 +239,35 @@ class Ensemble:
 
 def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:
     """An ensemble that predicts, saves and evaluates like any other model."""
-    if not members:
-        raise ConfigError("an ensemble needs at least one model")
-    weights = [1.0] * len(members) if weights is None else list(weights)
-    if len(weights) != len(members) or min(weights) < 0 or sum(weights) <= 0:
-        raise ConfigError(f"{len(members)} models need as many weights, none negative and not all zero; got {weights}")
+    members = models_of(members)
+    share = tuple(shares(weights, len(members), "models").tolist())
     first = members[0]
     for at, member in enumerate(members[1:], 2):
         if label_digest(member.labels) != label_digest(first.labels):
             raise ModelError(f"model {at} has other labels than model 1; an ensemble's members share one label set")
     about = About(ENSEMBLE, {"members": [member.about.method for member in members]}, first.about.corpus)
-    share = tuple(weight / sum(weights) for weight in weights)
     return Predictor(Ensemble(tuple(members), share), first.labels, first.counts, about)
+
+
+def model_of(given: object) -> Predictor:
+    """What was given, if it is a model; else a sentence that says how to get one."""
+    if isinstance(given, Predictor):
+        return given
+    if isinstance(given, (str, PathLike)):
+        raise ModelError(f"{given} is a path; open it and pass the model: longtail.open({str(given)!r})")
+    raise ModelError(f"expected a model, not {type(given).__name__}: pass longtail.open(path), or what fit returned")
+
+
+def models_of(given: object) -> list[Predictor]:
+    """The models in a list, at least one."""
+    if isinstance(given, Predictor):
+        raise ConfigError("an ensemble is made of a list of models; put your one model in a list: [model]")
+    if isinstance(given, (str, PathLike)) or not isinstance(given, Iterable):
+        raise ConfigError(f"an ensemble is made of a list of models, not {given!r:.60}; as in [longtail.open(path), …]")
+    members = [model_of(member) for member in given]
+    if not members:
+        raise ConfigError("an ensemble needs at least one model")
+    return members
 
 
 # -- training -----------------------------------------------------------------------------------------------------
@@ -239,11 +284,14 @@ def fit(
     **settings: Any,  # noqa: ANN401 - the method's own Config checks them
 ) -> Predictor:
     """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
+    called, corpus = method(name), one_split(corpus, "train")
+    if run is not None:
+        settings_of.path_of(run, "run")
     if corpus.role == "test":
         raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
     if len(corpus) == 0 or corpus.n_labels == 0:
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
-    called = method(name)
+    corpus.documents.check_numbers()
     config = settings_of.build(called.Config, settings)
     check_device(name, device)
     with (
@@ -256,6 +304,7 @@ def fit(
         if store.finished(finished):
             say(f"{finished} is already there")
             return open_model(finished)
+        store.check_target(finished, store.MODEL)  # before hours are spent, not after
         started.announce(corpus, called.need(corpus, config))
         with _needing_torch(name):
             model = called.fit(corpus, config, started)
@@ -305,7 +354,7 @@ TORCH = ("torch", "transformers")
 @contextmanager
 def _place(run: str | Path | None) -> Iterator[Path]:
     if run is not None:
-        yield Path(run)
+        yield store.named(run)
         return
     with tempfile.TemporaryDirectory(prefix="longtail-") as directory:
         yield Path(directory)
@@ -321,7 +370,7 @@ def _described(corpus: Corpus) -> dict[str, Any]:
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
     """A saved model, its weights mapped from disk.  `verify` checks every file against the manifest."""
-    directory = Path(directory)
+    directory = settings_of.path_of(directory, "directory")
     if verify:
         store.verify(directory)
     return _read(directory)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
-from longtail.errors import RankingError
+from longtail.errors import ConfigError, RankingError
 
 
 @dataclass(frozen=True)
@@ -150,3 +151,20 @@ class Ranking:
 
 
 JUST_BELOW = np.float32(0.999)
+
+
+# -- what a ranking may be asked for --------------------------------------------------------------------------------
+
+
+def check_k(k: object) -> int:
+    """How many labels to rank: a whole number from 1."""
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ConfigError(f"k = {k!r:.60}: ask for at least one label, in a whole number such as 5")
+    return int(k)
+
+
+def check_threshold(threshold: object) -> float:
+    """The score from which labels count; scores lie between 0 and 1."""
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= float(threshold) <= 1:
+        raise ConfigError(f"threshold = {threshold!r:.60}: scores lie between 0 and 1; write a number such as 0.5")
+    return float(threshold)

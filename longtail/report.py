@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,23 +183,47 @@ def _whose_documents(about: dict[str, Any]) -> str:
 
 def methods_table() -> Table:
     """Every method and what it is."""
-    from longtail.methods import METHODS
-
     shown = _empty_table("Methods", ["method", "what it does"], right=False)
-    for name, module in METHODS.items():
-        shown.add_row(name, _summary(module))
+    shown.columns[0].no_wrap = True  # a name is to be copied
+    for about in methods_json():
+        shown.add_row(about["name"], about["summary"])
     return shown
 
 
-def settings_table(name: str) -> Table:
-    """Every setting of a method."""
+def methods_json() -> list[dict[str, str]]:
+    """The same for programs."""
+    from longtail.methods import METHODS
+
+    return [{"name": name, "summary": _summary(module)} for name, module in METHODS.items()]
+
+
+def settings_list(name: str, width: int = 80) -> str:
+    """Every setting of a method as `--set` takes it, below it meaning and source; names are never cut or broken."""
     from longtail.config import explain
     from longtail.methods import method
 
-    shown = _empty_table(f"Settings of {name}", ["setting", "default", "meaning", "source"], right=False)
-    for line in explain(method(name).Config()):
-        shown.add_row(line.name, str(line.default), line.meaning, line.source)
-    return shown
+    lines = [f"Settings of {name}"]
+    for one in explain(method(name).Config()):
+        lines += ["", f"{one.name} = {_as_set(one.default)}"]
+        for said in (one.meaning, f"source: {one.source}" if one.source else ""):
+            lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _as_set(value: object) -> str:
+    """A default as `--set` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def settings_json(name: str) -> dict[str, Any]:
+    """The same for programs."""
+    from longtail.config import explain
+    from longtail.methods import METHODS, method
+
+    settings = [dataclasses.asdict(line) for line in explain(method(name).Config())]
+    return {"name": name, "summary": _summary(METHODS[name]), "settings": settings}
 
 
 def _summary(module: str) -> str:

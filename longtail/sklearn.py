@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -21,11 +20,11 @@ import scipy.sparse as sp
 
 from longtail import calibration
 from longtail.corpus import PAD, VALID_DOCUMENTS, Corpus, Documents, LabelSet
-from longtail.errors import ConfigError, CorpusError, MissingExtraError, RunError
+from longtail.errors import CorpusError, MissingExtraError, RunError
 from longtail.metrics import evaluate_ranking
 from longtail.predictor import AUTO, Predictor
 from longtail.predictor import fit as train
-from longtail.ranking import Ranking
+from longtail.ranking import Ranking, check_k, check_threshold
 from longtail.validation import calibrate
 
 try:
@@ -104,7 +103,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         self._check_params()
         documents = self._documents(X, reset=True)
         target = target_of(y)
-        check_consistent_length(X, y)
+        check_pairs(X, y)
         label_set = LabelSet.of(str(label) for label in target.classes)
         corpus = Corpus(documents, target.matrix(y), label_set, name="X").fingerprinted()
         if isinstance(self.threshold, str) and not isinstance(target, Classes):
@@ -168,7 +167,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self._one_class:
             return super().score(X, y)
-        check_consistent_length(X, y)
+        check_pairs(X, y)
         ranking, truth = self._rank(self._asked(X), self.k), self._target.matrix(y)
         return evaluate_ranking(ranking, truth, ks=[self.k]).metrics[f"nDCG@{self.k}"] / 100
 
@@ -203,12 +202,11 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         return Documents(features=sp.csr_array(features))
 
     def _check_params(self) -> None:
-        if not isinstance(self.k, Integral) or self.k < 1:
-            raise ConfigError(f"k = {self.k!r}: how many labels to predict at most, a whole number from 1")
+        check_k(self.k)
         if isinstance(self.threshold, str):
             calibration.Target.of(AUTO_TARGETS.get(self.threshold, self.threshold))
-        elif not isinstance(self.threshold, Real) or not 0 <= self.threshold <= 1:
-            raise ConfigError(f"threshold = {self.threshold!r}: scores lie between 0 and 1")
+        else:
+            check_threshold(self.threshold)
 
 
 def texts_of(X: ArrayLike) -> Iterable[str] | None:
@@ -222,7 +220,21 @@ def texts_of(X: ArrayLike) -> Iterable[str] | None:
         return X
     if any(isinstance(item, str) for item in X):
         raise CorpusError(f"row {odd} of X is no text, others are; give every document a text, be it an empty one")
+    if any(item is None or isinstance(item, bytes) for item in X):
+        raise CorpusError(f"row {odd} of X is no text; a text is a string, and bytes become one by .decode()")
     return None
+
+
+def check_pairs(X: ArrayLike, y: ArrayLike) -> None:
+    """Raise unless every document has its row of labels."""
+    try:
+        check_consistent_length(X, y)
+    except ValueError as error:
+        raise LengthsError(f"X and y differ in length; give every document its labels ({error})") from error
+
+
+class LengthsError(CorpusError, ValueError):
+    """A ValueError too, as scikit-learn expects of every estimator."""
 
 
 def _iterable(value: ArrayLike) -> bool:

@@ -14,20 +14,25 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import errno
+import fcntl
+import glob
 import hashlib
 import json
 import math
 import mmap
 import os
+import re
+import secrets
 import shutil
-import tempfile
 import types
 import typing
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +41,7 @@ from safetensors.numpy import save_file
 
 from longtail import invariants
 from longtail.corpus import Texts
-from longtail.errors import LongtailError, ModelError
+from longtail.errors import ConfigError, LongtailError, ModelError, system_error
 from longtail.invariants import Unsound
 
 Value = TypeVar("Value")
@@ -46,32 +51,129 @@ MANIFEST = "manifest.json"
 
 # -- a directory that appears whole or not at all -----------------------------------------------------------------
 
+UNFINISHED = ".unfinished"  # in a directory that is being written; locked for as long as its writer lives
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a directory holds.  Only a directory of the same kind is ever replaced."""
+
+    name: str  # as it stands in sentences
+    mark: str | None  # the file that every directory of this kind has; None: nothing is ever replaced
+    error: type[LongtailError] = ModelError
+    private: bool = False  # lies where nobody else writes (a run's stages, the cache): replaced in whatever state
+    instead: str = "choose another place"  # what to do where it cannot be written
+
+
+VALUE = Kind("a stored value", "value.json")
+MODEL = Kind("a model", "model.json")
+
 
 @contextmanager
-def whole_directory(target: Path) -> Iterator[Path]:
-    """A temporary directory beside `target` that becomes `target` when the block ends without error."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+def whole_directory(target: Path, kind: Kind = VALUE) -> Iterator[Path]:
+    """A hidden directory beside `target` that becomes `target` when the block ends without error."""
+    with told(target, kind.error, kind.instead):
+        target = followed(target)
+        check_target(target, kind)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sweep(target, kind)
+        with _building(target) as building:
+            yield building
+            write_manifest(building)
+            put_in_place(building, target, kind)
+            (target / UNFINISHED).unlink(missing_ok=True)
+
+
+@contextmanager
+def told(place: Path, kind: type[LongtailError], instead: str = VALUE.instead) -> Iterator[None]:
+    """Tell in a sentence about `place` what the operating system refuses."""
     try:
-        yield building
-        write_manifest(building)
-        building.chmod(0o777 & ~_umask())  # mkdtemp's are for their owner alone; a finished directory is not
-        put_in_place(building, target)
+        yield
+    except (OSError, SafetensorError) as error:
+        refused = _system_error(error) if isinstance(error, SafetensorError) else error
+        raise kind(system_error(place, refused, "cannot be written", instead)) from error
+
+
+def _system_error(error: SafetensorError) -> OSError:
+    """safetensors reports a full disk as an error of its own, which ends in "(os error 28)"."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    if number is None:
+        raise error
+    return OSError(int(number[1]), os.strerror(int(number[1])))
+
+
+def named(path: str | Path) -> Path:
+    """A path to write to.  An empty one is refused: it would mean the current directory."""
+    if not str(path):
+        raise ConfigError("an empty path was given to write to; name a file or a directory (. is the current one)")
+    return Path(path)
+
+
+def followed(path: Path) -> Path:
+    """The place itself.  A symbolic link stays, and the directory that it points to is written."""
+    try:
+        return path.resolve() if path.is_symlink() or path.name in ("", "..") else path
+    except RuntimeError as error:  # links in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+
+
+@contextmanager
+def _building(target: Path) -> Iterator[Path]:
+    """A new directory beside `target`, deleted in the end unless it was renamed."""
+    building, mark = _begun(target)
+    try:
+        with mark:
+            yield building
     finally:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def _umask() -> int:
-    """The process's file mode mask, which can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+def _begun(target: Path) -> tuple[Path, IO[str]]:
+    """A new directory beside `target`, and its mark.
+
+    The lock on the mark tells other processes that its writer lives; the system releases it however the writer dies.
+    """
+    while True:
+        building = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        building.mkdir()
+        with suppress(FileNotFoundError):  # swept before it had its mark
+            mark = (building / UNFINISHED).open("x")
+            with suppress(OSError):  # a file system without locks: then nobody sweeps
+                fcntl.flock(mark, fcntl.LOCK_EX)
+            if (building / UNFINISHED).exists():
+                return building, mark
+            mark.close()  # swept before it had its lock
+
+
+def sweep(target: Path, kind: Kind) -> None:
+    """Delete what killed processes left beside `target`: new directories half written, old ones half deleted."""
+    for leftover in leftovers(target.parent, glob.escape(target.name)):
+        try:
+            with (leftover / UNFINISHED).open() as mark:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                delete(leftover)
+        except FileNotFoundError:
+            if kind.mark is not None and _not_ours(leftover, kind.mark, kind.name) is None:
+                delete(leftover)
+            with suppress(OSError):
+                leftover.rmdir()  # where it is empty
+        except OSError:
+            continue  # its writer lives, or cannot be known to be dead
+
+
+def leftovers(directory: Path, names: str = "*") -> list[Path]:
+    """Directories under the names that `whole_directory` gives to what it has not finished."""
+    found = directory.glob(f".{names}.{'[0-9a-z_]' * 8}")
+    return [path for path in found if path.is_dir() and not path.is_symlink()]
 
 
 def write_manifest(directory: Path) -> None:
     """The last file: names the others with their sha256, after all of them have reached the disk."""
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    files = [path for path in _files(directory) if path.name != UNFINISHED]
+    mode = (directory / UNFINISHED).stat().st_mode & 0o777  # as the umask wants it
     for path in files:
+        if path.stat().st_mode & 0o777 != mode:  # safetensors makes files for their owner alone
+            path.chmod(mode)
         reach_disk(path)
     digests = {str(path.relative_to(directory)): sha256(path) for path in files}
     write_json(directory / MANIFEST, {"sha256": digests})
@@ -79,14 +181,91 @@ def write_manifest(directory: Path) -> None:
     reach_disk(directory)
 
 
-def put_in_place(building: Path, target: Path) -> None:
-    """Rename into place; where something stands already, swap the two in one step and delete the old one."""
-    if target.exists():
-        _swap(building, target)
-        shutil.rmtree(building)
+def _files(directory: Path) -> list[Path]:
+    """Everything below that is not a directory, in order."""
+    return sorted(path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def reach_disk(path: Path) -> None:
+    """Fsync a file or a directory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# -- what may be replaced -------------------------------------------------------------------------------------------
+
+
+def check_target(target: Path, kind: Kind) -> None:
+    """Raise unless `target` can become a directory of this kind and nothing else is lost."""
+    with told(target, kind.error, kind.instead):
+        target = followed(target)
+        if reason := _in_the_way(target, kind):
+            raise kind.error(f"{target}: {reason}; choose another place, or move away what is there")
+        check_writable(target.parent)
+
+
+def check_writable(directory: Path) -> None:
+    """Raise unless files can be made in this directory, or the directory can where there is none yet."""
+    whole = directory.absolute()
+    above = next(place for place in (whole, *whole.parents) if place.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
+
+
+def _in_the_way(target: Path, kind: Kind) -> str | None:
+    """Why `target` may not be replaced by a directory of this kind."""
+    if kind.private or not (target.is_symlink() or target.exists()):
+        return None
+    if not target.is_dir():
+        return "exists already and is not a directory"
+    if target.samefile("."):
+        return "is the current directory, which cannot be replaced"
+    if not any(target.iterdir()):
+        return None
+    return "exists already" if kind.mark is None else _not_ours(target, kind.mark, kind.name)
+
+
+def _not_ours(directory: Path, mark: str, name: str) -> str | None:
+    """What says that a directory is of another kind, or which file in it somebody else put there."""
+    ours = _named_in_manifest(directory)
+    if mark not in ours:
+        run = f"; the model of a run is {directory / 'model'}" if finished(directory / "model") else ""
+        return f"exists already and is not {name}{run}"
+    others = [path for path in _files(directory) if str(path.relative_to(directory)) not in ours]
+    return f"{others[0].relative_to(directory)} is in it, is not part of {name}, and would be lost" if others else None
+
+
+def _named_in_manifest(directory: Path) -> set[str]:
+    """The files that we put into a directory; empty where there is no manifest of ours."""
+    try:
+        named = set(json.loads((directory / MANIFEST).read_text("utf-8"))["sha256"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
+    return named | {MANIFEST, UNFINISHED}
+
+
+def put_in_place(building: Path, target: Path, kind: Kind) -> None:
+    """Rename `building` to `target`; where one of its kind stands already, swap the two in one step."""
+    check_target(target, kind)  # again: hours may have passed since the first time
+    if (target.is_dir() and any(target.iterdir())) or target.is_file():
+        _replace(building, target, kind)
     else:
-        building.rename(target)
+        building.rename(target)  # which fails where something but an empty directory has come meanwhile
     reach_disk(target.parent)
+
+
+def _replace(building: Path, target: Path, kind: Kind) -> None:
+    """Swap, look once more at what stood there, and delete it."""
+    _swap(building, target)
+    if reason := _in_the_way(building, kind):  # it came between the check and the swap
+        _swap(building, target)
+        raise kind.error(f"{target}: {reason}; choose another place, or move away what is there")
+    delete(building)
 
 
 def _swap(one: Path, other: Path) -> None:
@@ -97,17 +276,45 @@ def _swap(one: Path, other: Path) -> None:
         return
     aside = one.with_name(one.name + ".old")
     other.rename(aside)
-    one.rename(other)
+    try:
+        one.rename(other)
+    except OSError:
+        aside.rename(other)
+        raise
     aside.rename(one)
 
 
-def reach_disk(path: Path) -> None:
-    """Fsync a file or a directory."""
-    handle = os.open(path, os.O_RDONLY)
+def delete(place: Path) -> None:
+    """Delete what is ours, the manifest last: it tells the next `sweep` whose the rest was if this one is killed."""
+    if place.is_dir():
+        for path in place.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MANIFEST:
+                path.unlink(missing_ok=True)
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file whole or not at all.  A device, a pipe or a link is written where it stands."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, "utf-8")
+        return
+    building = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        os.fsync(handle)
+        with building.open("x", encoding="utf-8") as file:
+            file.write(text)
+        if path.exists():
+            building.chmod(path.stat().st_mode & 0o777)
+        reach_disk(building)
+        building.replace(path)
     finally:
-        os.close(handle)
+        building.unlink(missing_ok=True)
+
+
+# -- files of a finished directory ----------------------------------------------------------------------------------
 
 
 def finished(directory: Path) -> bool:
@@ -169,7 +376,12 @@ def sha256(path: Path) -> str:
 
 def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
     """JSON for people: indented, unicode as it is."""
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    path.write_text(json_text(value), "utf-8")
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401
+    """What `write_json` writes."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401

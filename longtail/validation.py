@@ -23,13 +23,13 @@ from longtail.calibration import (
     fit_curve,
     reliability,
 )
-from longtail.corpus import Corpus, Splits
+from longtail.corpus import Corpus, Splits, one_split
 from longtail.ensemble import choose_weights
-from longtail.errors import ConfigError, CorpusError
+from longtail.errors import CorpusError
 from longtail.evaluation import DEPTH, in_model_order, spare, without_filtered
 from longtail.metrics import Frequencies, cut_off, evaluate_ranking
-from longtail.predictor import Ensemble, Predictor, combine
-from longtail.ranking import Ranking
+from longtail.predictor import Ensemble, Predictor, combine, model_of, models_of
+from longtail.ranking import Ranking, check_k
 
 FEW = 100  # documents below which a calibration is told to be uncertain
 SHOWN = 5  # labels of a document whose calibration is told: those that people are usually shown
@@ -50,9 +50,8 @@ def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None,
     Targets are "f1", "precision=0.9" and "recall=0.8"; k is how many labels a document gets at most, and how many of
     its labels count.
     """
+    model, corpus, k = model_of(model), one_split(corpus, "valid"), check_k(k)
     target = None if threshold is None else Target.of(threshold)
-    if k < 1:
-        raise ConfigError(f"k = {k}: ask for at least one label")
     refuse(corpus, [model])
     raw, left = dataclasses.replace(model, calibration=None), unspent(corpus, [model])
     ranking, truth = _ranked(raw, left, k)
@@ -84,7 +83,7 @@ def _cross_fitted(ranking: Ranking, truth: sp.csr_array) -> Ranking:
 
 def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") -> tuple[Predictor, float]:
     """An ensemble whose weights rank these documents best, and how well it does, in percent."""
-    k = cut_off(metric)
+    members, corpus, k = models_of(members), one_split(corpus, "valid"), cut_off(metric)
     refuse(corpus, members)
     combine(members)  # members that do not fit together are told apart before any of them ranks
     left = unspent(corpus, members)

@@ -40,9 +40,15 @@ def changed(model: Path, place: Path, seed: int) -> str:
     # Arrays are what compiled code trusts, so half of all changes are theirs.
     path = chance.choices(files, [4 if kind == ".safetensors" else 1 for kind in kinds])[0]
     what = CHANGES[path.suffix](path, chance)
-    (place / store.MANIFEST).unlink()
-    store.write_manifest(place)
+    vouch(place)
     return f"{path.relative_to(place)}: {what}"
+
+
+def vouch(place: Path) -> None:
+    """Write the manifest anew, so that it names whatever is there now."""
+    files = [path for path in place.rglob("*") if path.is_file() and path.name != store.MANIFEST]
+    digests = {str(path.relative_to(place)): store.sha256(path) for path in files}
+    store.write_json(place / store.MANIFEST, {"sha256": digests})
 
 
 def change_arrays(path: Path, chance: random.Random) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from longtail.config import path_of
 from longtail.errors import CorpusError
 
 DEMO = "demo"  # WordNet definitions, shipped with the package; see demo/NOTICE
@@ -15,7 +16,7 @@ def find(name: str | Path) -> Path:
     """Where a corpus lies: `demo`, a path, or a name under the directory that LONGTAIL_DATA says."""
     if name == DEMO:
         return Path(__file__).parent / "demo"
-    path = Path(name).expanduser()
+    path = path_of(name, "path").expanduser()
     if path.exists():
         return path
     shelf = os.environ.get(DATA, "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ from typing import Generic, TypeVar
 from longtail.errors import CorpusError
 
 Row = TypeVar("Row")
+Other = TypeVar("Other")
 
 BLOCK_BYTES = 1 << 20  # large enough that the work per block disappears, small enough that its rows fit the CPU cache
+LONGEST_LINE = 64 << 20  # bytes; a small compressed file can unpack into one line that no memory holds
 
 _OPEN: dict[str, type[io.FileIO | gzip.GzipFile | lzma.LZMAFile]] = {
     "": io.FileIO,
@@ -30,13 +33,24 @@ COMPRESSIONS = tuple(_OPEN)
 class Block(Generic[Row]):
     """Consecutive rows of a file, each with the number of its line (in a Parquet file: of its row)."""
 
-    path: Path
+    path: Path | str  # or what else to call the source, as in "standard input"
     numbers: Sequence[int]
     rows: list[Row]
 
     def wrong(self, at: int, what: str) -> CorpusError:
         """The error to raise about the row at position `at`."""
         return CorpusError(f"{self.path}:{self.numbers[at]}: {what}")
+
+    def converted(self, convert: Callable[[Block[Row], int], Other]) -> Iterator[Block[Other]]:
+        """The block with `convert(block, at)` for every row; where that raises, first the rows before the bad one."""
+        done: list[Other] = []
+        try:
+            for at in range(len(self.rows)):
+                done.append(convert(self, at))
+        except CorpusError:
+            yield Block(self.path, self.numbers[: len(done)], done)
+            raise
+        yield Block(self.path, self.numbers, done)
 
 
 def compression(path: Path) -> str:
@@ -45,18 +59,28 @@ def compression(path: Path) -> str:
 
 
 def lines(path: Path) -> Iterator[Block[str]]:
-    """The lines of a UTF-8 file, without their ends.
+    """The lines of a UTF-8 file, without their ends; the next piece is read while this one is parsed."""
+    return lines_of(_read_ahead(pieces(path)), path)
+
+
+def lines_of(pieces: Iterable[bytes], path: Path | str) -> Iterator[Block[str]]:
+    """The lines of UTF-8 bytes that arrive in pieces: after each piece, all lines that it ends.
 
     Only a line feed (with or without a carriage return) ends a line: texts are full of the other characters
     that Unicode calls line breaks, and a file of labels beside a file of texts must count the same lines.
     """
-    first = 1
-    for piece in _whole_lines(_read_ahead(_pieces(path))):
-        rows = _decoded(piece, path, first).removesuffix("\n").split("\n")
-        if b"\r" in piece:
-            rows = [row.removesuffix("\r") for row in rows]
-        yield Block(path, range(first, first + len(rows)), rows)
-        first += len(rows)
+    first, begun = 1, bytearray()
+    for piece in pieces:
+        _refuse_endless(len(begun) + (piece.find(b"\n") if b"\n" in piece else len(piece)), path, first)
+        end = piece.rfind(b"\n") + 1
+        if end:
+            for block in _decoded(bytes(begun) + piece[:end], path, first):
+                yield block
+                first += len(block.rows)
+            begun.clear()
+        begun += piece[end:]
+    if begun:
+        yield from _decoded(bytes(begun), path, first)
 
 
 def first_line(path: Path) -> str:
@@ -64,29 +88,36 @@ def first_line(path: Path) -> str:
     return next((row for block in lines(path) for row in block.rows if row.strip()), "")
 
 
-def _decoded(piece: bytes, path: Path, first: int) -> str:
+def _refuse_endless(length: int, path: Path | str, number: int) -> None:
+    if length > LONGEST_LINE:
+        raise CorpusError(
+            f"{path}:{number}: this line is longer than {LONGEST_LINE >> 20} MB, the most a line may hold; "
+            "write one document a line, and cut what is longer"
+        )
+
+
+def _decoded(whole: bytes, path: Path | str, first: int) -> Iterator[Block[str]]:
+    """Whole lines as strings; where a byte is not UTF-8, first the lines before it."""
+    data = whole.removeprefix(codecs.BOM_UTF8) if first == 1 else whole
     try:
-        return piece.decode("utf-8-sig" if first == 1 else "utf-8")
+        yield _split(data.decode(), path, first)
     except UnicodeDecodeError as error:
-        number = first + piece.count(b"\n", 0, error.start)
-        byte = piece[error.start]
+        good = data[: data.rfind(b"\n", 0, error.start) + 1]
+        if good:
+            yield _split(good.decode(), path, first)
+        number, byte = first + good.count(b"\n"), data[error.start]
         raise CorpusError(f"{path}:{number}: byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from None
 
 
-def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes, cut only where a line ends."""
-    begun: list[bytes] = []
-    for piece in pieces:
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield b"".join([*begun, piece[:end]])
-            begun = []
-        begun.append(piece[end:])
-    if rest := b"".join(begun):
-        yield rest
+def _split(text: str, path: Path | str, first: int) -> Block[str]:
+    rows = text.removesuffix("\n").split("\n")
+    if "\r" in text:
+        rows = [row.removesuffix("\r") for row in rows]
+    return Block(path, range(first, first + len(rows)), rows)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def pieces(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, decompressed, as soon as they can be read: a named pipe gives what it has."""
     try:
         with _OPEN[compression(path)](path) as file:
             while piece := file.read(BLOCK_BYTES):

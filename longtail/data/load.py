@@ -9,12 +9,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from longtail.config import path_of
 from longtail.corpus import Splits
 from longtail.data import mapped
 from longtail.data.catalog import find
@@ -24,12 +24,13 @@ from longtail.data.layout import Layout, Source
 from longtail.data.lines import compression
 from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
-from longtail.store import whole_directory
+from longtail.store import Kind, whole_directory
 
 CACHE = "LONGTAIL_CACHE"  # the variable that says where caches go
+KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
 
 
-def load(path: str | Path, *, cache: Path | None = None) -> Splits:
+def load(path: str | Path, *, cache: str | Path | None = None) -> Splits:
     """The corpus at a path (a directory or one file) or of a name, in whatever format it is.
 
     >>> splits = load("demo")
@@ -42,7 +43,8 @@ def load(path: str | Path, *, cache: Path | None = None) -> Splits:
         identity = _identity(source)
     except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
         raise CorpusError(f"{path}: cannot be read ({error})") from error
-    target = (cache or default_cache()) / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
+    caches = default_cache() if cache is None else path_of(cache, "cache")
+    target = caches / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
     found = mapped.read(target, identity)
     if found is None:
         with _only_one(target):
@@ -77,7 +79,6 @@ def _only_one(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.with_name(f"{target.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            _clear_leftovers(target)
             yield
     except OSError as error:  # of the cache: those of the corpus have become CorpusErrors where they happened
         raise CorpusError(
@@ -86,15 +87,8 @@ def _only_one(target: Path) -> Iterator[None]:
         ) from error
 
 
-def _clear_leftovers(target: Path) -> None:
-    """Delete what builders that were killed have left behind."""
-    for path in target.parent.iterdir():
-        if path.name.startswith(f".{target.name}."):
-            shutil.rmtree(path, ignore_errors=True)
-
-
 def _build(target: Path, place: Path, layout: Layout, source: Source, identity: dict[str, Any]) -> Splits:
-    with whole_directory(target) as building, ExitStack() as files:
+    with whole_directory(target, KIND) as building, ExitStack() as files:
         draft = Draft(building, files)
         layout.read(source, draft)
         _refuse_empty(draft, source)

@@ -1,99 +1,131 @@
-"""Texts to predict, as they arrive: a file, a pipe, or somebody typing."""
+"""Texts to predict, as they arrive: from a file, a pipe, or somebody who types."""
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import select
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from queue import Queue
-from typing import IO
+from typing import Any, NamedTuple
 
+from longtail.data.formats.lf_json import joined
+from longtail.data.formats.tables import TEXT, texts
+from longtail.data.lines import BLOCK_BYTES, Block, lines_of, pieces
+from longtail.data.rows import Fields, json_object, require, rows, suffix
 from longtail.errors import CorpusError
 
-BATCH = 1024  # texts predicted together when they arrive faster than we answer
+BATCH = 1024  # texts predicted together at most
+STANDARD_INPUT = "-"
+TABLES = (".csv", ".tsv", ".parquet")
+JSON_LINES = (".jsonl", ".json")
+
+Id = str | int | float
 
 
-def read_queries(source: str) -> Iterator[list[str]]:
-    """Batches of texts from a file, or from standard input ("-"): one text a line, or JSONL.
+class Query(NamedTuple):
+    """A text, and the id under which its answer goes back, where it has one."""
 
-    The first line that is not empty decides: a JSON object means JSONL with `text`, or `title` and `content`.
+    text: str
+    id: Id | None = None
+
+
+def read_queries(source: str) -> Iterator[list[Query]]:
+    """Batches of queries from a file, or from standard input ("-"), each as soon as it has arrived.
+
+    The end of a file's name says how to read it: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
+    and may have `id`; JSON lines have the same fields.  Anything else is one text a line, or JSON lines if the first
+    line that is not blank holds an object.  Every line or row is one query, also a blank one.
     """
-    if source == "-":
-        yield from _batches(sys.stdin.buffer, "standard input")
-        return
-    try:
-        with Path(source).open("rb") as file:
-            yield from _batches(file, source)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise CorpusError(f"{source}: {error.strerror}; give a file with one text a line, or - to type them") from error
+    for block in _table(Path(source)) if suffix(Path(source)) in TABLES else _lines(source):
+        for start in range(0, len(block.rows), BATCH):
+            yield block.rows[start : start + BATCH]
 
 
-def _batches(file: IO[bytes], name: str) -> Iterator[list[str]]:
-    is_json: bool | None = None
-    for first, lines in _as_they_come(file):
-        texts: list[str] = []
-        for at, line in enumerate(lines, first):
-            try:
-                text = _decoded(line, name, at)
-                if is_json is None and text.strip():
-                    is_json = _is_object(text)
-                texts += [_text_of(text, name, at)] if is_json else [text]
-            except CorpusError:
-                yield texts  # what came before the bad line still gets its answers
-                raise
-        yield texts
+# -- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _as_they_come(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """(number of the first line, lines): all that have arrived, at least one, at most BATCH.
+def _table(path: Path) -> Iterator[Block[Query]]:
+    for block in rows(path):
+        require(block, TEXT)
+        found = Block(path, block.numbers, list(zip(texts(block), block.rows)))
+        yield from found.converted(lambda block, at: Query(block.rows[at][0], _id(block, at, block.rows[at][1])))
 
-    A thread reads ahead, so a pipe that sends one line and waits gets its answer, and a file is read in batches.
+
+# -- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(source: str) -> Iterator[Block[Query]]:
+    if source == STANDARD_INPUT:
+        return _queries(lines_of(_standard_input(), "standard input"), is_json=None)
+    path = Path(source)
+    return _queries(lines_of(pieces(path), path), is_json=True if suffix(path) in JSON_LINES else None)
+
+
+def _standard_input() -> Iterator[bytes]:
+    """What has arrived, as soon as anything has.
+
+    One read of the bare descriptor returns what a pipe holds and waits only while it is empty.  No thread and no
+    buffer takes part, so that Ctrl-C and errors can end the program while it waits.
     """
-    arrived: Queue[bytes | None] = Queue(maxsize=4 * BATCH)
-
-    def read() -> None:
-        for line in file:
-            arrived.put(line)
-        arrived.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    number = 1
-    while (line := arrived.get()) is not None:
-        lines, ended = [line], False
-        while len(lines) < BATCH and not arrived.empty() and not ended:
-            following = arrived.get()
-            ended = following is None
-            lines += [] if following is None else [following]
-        yield number, lines
-        number += len(lines)
-        if ended:
-            return
+    if sys.stdin is None:
+        raise CorpusError("standard input is closed; give a file with one text a line")
+    with io.FileIO(0, closefd=False) as file:
+        try:
+            # Whoever started us may have made the descriptor non-blocking: then only `select` waits.
+            while select.select([file], [], []) and (piece := file.read(BLOCK_BYTES)):
+                yield piece
+        except OSError as error:
+            raise CorpusError(f"standard input: cannot be read ({error.strerror or error})") from error
 
 
-def _decoded(line: bytes, name: str, at: int) -> str:
+def _queries(blocks: Iterable[Block[str]], is_json: bool | None) -> Iterator[Block[Query]]:
+    for block in blocks:
+        if is_json is None:
+            is_json = next((_is_object(line) for line in block.rows if line.strip()), None)
+        yield from block.converted(_from_json if is_json else _from_text)
+
+
+def _is_object(line: str) -> bool:
+    """Whether a line is a JSON object; one that is nested too deeply to be read counts, and is refused as such."""
+    if not line.lstrip().startswith("{"):
+        return False
     try:
-        return line.decode("utf-8-sig" if at == 1 else "utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{name}:{at}: not UTF-8 ({error.reason} at byte {error.start}); convert the file") from error
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(json.loads(line), dict)
+    except RecursionError:
+        return True
     except ValueError:
         return False
 
 
-def _text_of(line: str, name: str, at: int) -> str:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise CorpusError(f"{name}:{at}: not JSON ({error}); the first line was, so every line must be") from error
-    if not isinstance(record, dict):
-        raise CorpusError(f"{name}:{at}: expected an object with `text`, or `title` and `content`")
-    parts = [record[key] for key in (("text",) if "text" in record else ("title", "content")) if key in record]
-    if not parts or not all(isinstance(part, str) for part in parts):
-        raise CorpusError(f"{name}:{at}: needs a string `text`, or strings `title` and `content`")
-    return "\n".join(part for part in parts if part)
+def _from_text(block: Block[str], at: int) -> Query:
+    return Query(block.rows[at])
+
+
+def _from_json(block: Block[str], at: int) -> Query:
+    if not block.rows[at].strip():
+        return Query("")
+    fields = json_object(block, at)
+    return Query(_text(block, at, fields), _id(block, at, fields))
+
+
+# -- fields ---------------------------------------------------------------------------------------------------------
+
+
+def _text(block: Block[Any], at: int, fields: Fields) -> str:
+    given = {name: value for name in TEXT if (value := fields.get(name)) is not None}
+    if not given or not all(isinstance(value, str) for value in given.values()):
+        raise block.wrong(at, "needs a string `text`, or strings `title` and `content`")
+    return given.get("text") or joined(given.get("title", ""), given.get("content", ""))
+
+
+def _id(block: Block[Any], at: int, fields: Fields) -> Id | None:
+    """The id as it stands, so that it comes back as it was."""
+    value = fields.get("uid") if fields.get("id") is None else fields["id"]
+    if value is None or isinstance(value, str) or type(value) is int:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise block.wrong(at, f"an id is a string or a number, not {value!r:.60}")

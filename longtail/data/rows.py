@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from longtail.data.lines import Block, compression, lines
+from longtail.data.lines import LONGEST_LINE, Block, compression, lines
 from longtail.errors import CorpusError, MissingExtraError
 
 Fields = dict[str, Any]
+Record = tuple[int, list[str]]  # the cells of a CSV record, and the line it begins on
 
 FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # all that is ever read of a row
 LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
@@ -62,10 +61,12 @@ def json_rows(path: Path) -> Iterator[Block[Fields]]:
     """One JSON object a line; blank lines are no rows."""
     for block in lines(path):
         filled = [at for at, line in enumerate(block.rows) if line and not line.isspace()]
-        yield Block(path, [block.numbers[at] for at in filled], [_json_object(block, at) for at in filled])
+        said = Block(path, [block.numbers[at] for at in filled], [block.rows[at] for at in filled])
+        yield from said.converted(json_object)
 
 
-def _json_object(block: Block[str], at: int) -> Fields:
+def json_object(block: Block[str], at: int) -> Fields:
+    """The JSON object on a line."""
     line = block.rows[at]
     try:
         value = json.loads(line)
@@ -73,7 +74,9 @@ def _json_object(block: Block[str], at: int) -> Fields:
             value = json.loads(_HALF_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", json.dumps(value, ensure_ascii=False)))
     except json.JSONDecodeError as error:
         raise block.wrong(at, f"not JSON ({error.msg}, column {error.colno}); write one object a line") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise block.wrong(at, "not JSON that can be read (nested too deeply); write one flat object a line") from None
+    except ValueError as error:  # a number of thousands of digits
         raise block.wrong(at, f"not JSON that can be read ({error})") from None
     if not isinstance(value, dict):
         raise block.wrong(at, f"expected a JSON object in braces, not {line:.40}")
@@ -103,9 +106,24 @@ def _separated_rows(path: Path, delimiter: str) -> Iterator[Block[Fields]]:
     header = [name.strip() for name in cells]
     if len(set(header)) < len(header):
         raise CorpusError(f"{path}:{number}: two columns have the same name: {', '.join(header)}")
-    while batch := list(islice(records, ROWS_A_BLOCK)):
+    for batch in _batched(records):
         block = Block(path, [number for number, _ in batch], [cells for _, cells in batch])
-        yield Block(path, block.numbers, [_named(block, at, header) for at in range(len(batch))])
+        yield from block.converted(lambda block, at: _named(block, at, header))
+
+
+def _batched(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Records, a few at a time; where one cannot be read, first those before it."""
+    batch: list[Record] = []
+    try:
+        for record in records:
+            batch.append(record)
+            if len(batch) == ROWS_A_BLOCK:
+                yield batch
+                batch = []
+    except CorpusError:
+        yield batch
+        raise
+    yield batch
 
 
 def _named(block: Block[list[str]], at: int, header: list[str]) -> Fields:
@@ -118,10 +136,10 @@ def _named(block: Block[list[str]], at: int, header: list[str]) -> Fields:
     return row
 
 
-def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each record with the number of the line it begins on."""
-    # A document may be longer than what the csv module takes for a mistake; it knows one limit for the whole process.
-    csv.field_size_limit(sys.maxsize)
+def _records(path: Path, delimiter: str) -> Iterator[Record]:
+    # A document may be longer than what the csv module takes for a mistake, but a cell may hold many lines, and one
+    # whose quote never ends holds all.  The module knows one limit for the whole process.
+    csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader((f"{line}\n" for block in lines(path) for line in block.rows), delimiter=delimiter, strict=True)
     number = 1
     try:

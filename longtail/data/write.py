@@ -16,24 +16,22 @@ import numpy as np
 from longtail.corpus import Corpus, Role, Splits
 from longtail.data.formats.lf_json import split
 from longtail.errors import CorpusError, MissingExtraError
-from longtail.store import whole_directory
+from longtail.store import Kind, check_target, named, whole_directory
 
 ROWS_A_BLOCK = 4096
+CORPUS = Kind("a corpus", None, CorpusError)  # people keep corpora and edit them: none is replaced
 
 
 def write(splits: Splits, path: str | Path, format: str = "lf") -> None:
     """Write a corpus to a new directory, which appears whole or not at all."""
-    target = Path(path)
+    target = named(path)
     if format not in WRITERS:
         raise CorpusError(f"{format}: no such format to write; there are {', '.join(WRITERS)}")
-    if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise CorpusError(f"{target}: exists already; choose another place or delete it first")
+    check_target(target, CORPUS)
     _refuse_unwritable(splits)
     try:
-        with whole_directory(target) as building:
+        with whole_directory(target, CORPUS) as building:
             WRITERS[format](splits, building)
-    except OSError as error:
-        raise CorpusError(f"{target}: cannot be written ({error.strerror or error})") from error
     except UnicodeEncodeError as error:
         raise CorpusError(f"{splits.train.name}: a text holds half of a character ({error.reason}); mend it") from error
 

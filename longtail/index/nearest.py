@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail.config import setting
 from longtail.corpus import PAD
-from longtail.errors import MissingExtraError
+from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.kernels.graph_search import walk
 from longtail.kernels.label_rows import likeliest, likeliest_for_many
@@ -22,6 +22,17 @@ class Search:
     exact_below: int = setting(10_000, "with fewer labels all are compared, with more a graph is walked (HNSW)")
     links: int = setting(32, "links of a label in the graph, M", "released configs: 100")
     width: int = setting(200, "candidates from which links are chosen, efC", "released configs: 300")
+
+    def __post_init__(self) -> None:
+        # faiss ends the whole process where a node has no links, and knows no numbers beyond 31 bits.
+        if not (2 <= self.links <= MOST_LINKS and 1 <= self.width <= MOST_WIDTH):
+            raise ConfigError(
+                f"search.links = {self.links}, search.width = {self.width}: "
+                f"from 2 to {MOST_LINKS}, and from 1 to {MOST_WIDTH}"
+            )
+
+
+MOST_LINKS, MOST_WIDTH = 1000, 100_000
 
 
 @dataclass(frozen=True)

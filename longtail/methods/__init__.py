@@ -25,6 +25,8 @@ METHODS = {
 
 def method(name: str) -> ModuleType:
     """The module of a method: Config, fit, need and the model's class."""
+    if not isinstance(name, str):
+        raise ConfigError(f"the method is {name!r:.60}; give its name first, such as 'linear'")
     if name not in METHODS:
         close = difflib.get_close_matches(name, METHODS, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(METHODS)}"

@@ -102,6 +102,8 @@ class Config:
     def __post_init__(self) -> None:
         if not 0 < self.recall <= 1:
             raise ConfigError(f"recall = {self.recall}: it is a share, above 0 and at most 1")
+        if self.dim < 1 or self.labels_per_cluster < 1:
+            raise ConfigError(f"dim = {self.dim}, labels_per_cluster = {self.labels_per_cluster}: both are at least 1")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

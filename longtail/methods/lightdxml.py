@@ -75,6 +75,8 @@ class Classifiers:
     def __post_init__(self) -> None:
         if not (0 <= self.dropout < 1 and 0 <= self.words_dropped < 1):
             raise ConfigError("classifiers.dropout and classifiers.words_dropped are shares: from 0 to below 1")
+        if self.epochs < 1:
+            raise ConfigError(f"classifiers.epochs = {self.epochs}: it must be at least 1")
 
 
 @dataclass(frozen=True)

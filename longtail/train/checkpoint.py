@@ -27,6 +27,7 @@ from longtail.train.averaging import Average
 from longtail.train.optim import Group
 
 STATE, TENSORS = "state.json", "tensors.safetensors"
+CHECKPOINT = store.Kind("a checkpoint", STATE, RunError, private=True)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -38,7 +39,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 def write(place: Path, state: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     """Put a checkpoint there, whole or not at all."""
-    with store.whole_directory(place) as building:
+    with store.whole_directory(place, CHECKPOINT) as building:
         store.write_json(building / STATE, state)
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, building / TENSORS)
 

@@ -18,11 +18,10 @@ import fcntl
 import json
 import os
 import platform
-import shutil
 import time
 import typing
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     Model = TypeVar("Model", bound=nn.Module)
 
 Result = TypeVar("Result")
+
+STAGE = store.Kind("a stage", "value.json", RunError, private=True)
 
 
 def silent(line: str) -> None:
@@ -89,8 +90,10 @@ class Run:
             return store.read(place, typing.get_type_hints(build)["return"])
         started = time.perf_counter()
         self.say(f"{name} …")
-        with store.whole_directory(place) as building:
-            store.write(building, build(*inputs))
+        store.check_target(place, STAGE)
+        result = build(*inputs)  # outside of `whole_directory`, which takes every OSError for one of writing
+        with store.whole_directory(place, STAGE) as building:
+            store.write(building, result)
         self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
         return store.read(place, typing.get_type_hints(build)["return"])
 
@@ -121,8 +124,8 @@ class Run:
         """One line of `log.jsonl`, with the time and the memory in use."""
         memory = psutil.Process().memory_info().rss
         line = {"time": round(time.time(), 3), "event": event, **values, "memory": memory}
-        self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
-        self._log.flush()
+        with store.told(Path(self._log.name), RunError):
+            _append(self._log, json.dumps(line, ensure_ascii=False) + "\n")
         if self._board is not None and "step" in values:
             numbers = {name: value for name, value in line.items() if isinstance(value, (int, float))}
             for name in numbers.keys() - {"time", "step"}:
@@ -161,20 +164,74 @@ def open_run(
     tensorboard: bool = False,
 ) -> Iterator[Run]:
     """Start a run or take up an earlier one; nobody else may use its directory meanwhile."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("a+") as lock, (directory / "log.jsonl").open("a", encoding="utf-8") as log:
-        _lock(lock, directory)
-        _claim(directory, {"method": method, "config": config}, corpus)
-        told = telling(None if say is silent else say)
-        with told, _board(directory / "tensorboard", wanted=tensorboard) as board:
-            run = Run(directory, log, say, device, board)
-            run.log("start", method=method, corpus=corpus.name, process=os.getpid())
-            try:
-                yield run
-            except BaseException as error:
+    with (
+        _claimed(directory, {"method": method, "config": config}, corpus) as log,
+        telling(None if say is silent else say),
+        _board(directory / "tensorboard", wanted=tensorboard) as board,
+    ):
+        run = Run(directory, log, say, device, board)
+        run.log("start", method=method, corpus=corpus.name, process=os.getpid())
+        try:
+            yield run
+        except BaseException as error:
+            with suppress(RunError):  # a full disk has no room for this line either; `error` says so
                 run.log("stop", reason=f"{type(error).__name__}: {error}")
-                raise
-            run.log("end")
+            raise
+        run.log("end")
+
+
+@contextmanager
+def _claimed(directory: Path, identity: dict[str, Any], corpus: Corpus) -> Iterator[IO[str]]:
+    """The log of a run directory that is ours alone."""
+    check_place(directory)
+    with ExitStack() as files:
+        with store.told(directory, RunError):
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = files.enter_context((directory / "lock").open("a+"))
+            log = files.enter_context((directory / "log.jsonl").open("a", encoding="utf-8"))
+            _lock(lock, directory)
+            _claim(directory, identity, corpus)
+        yield log
+
+
+def check_place(directory: Path) -> None:
+    """Raise where a run would mix with files of somebody else, or where it cannot be written."""
+    with store.told(directory, RunError):
+        store.check_writable(directory)
+        if reason := _not_for_a_run(directory):
+            raise RunError(f"{directory}: {reason}; choose another directory")
+
+
+def _not_for_a_run(directory: Path) -> str | None:
+    """Why nothing may be trained here.  Names that a run does not use are in nobody's way."""
+    if store.finished(directory):
+        return "holds a model or something else that is finished, not a run"
+    if not (directory / "run.json").exists():
+        taken = [name for name in NAMES if (directory / name).exists() and not _from_a_run(directory / name)]
+        return f"{taken[0]} is there already, and not from a run" if taken else None
+    about = store.read_json(directory / "run.json")
+    known = isinstance(about, dict) and about.keys() >= {"method", "config", "corpus"}
+    return None if known else "run.json is there already, and not from a run"
+
+
+NAMES = ("lock", "log.jsonl", "stages", "training", "parts", "model")  # all but run.json
+
+
+def _from_a_run(path: Path) -> bool:
+    """Whether a run that never came to its run.json left this, or somebody who copied stages of another run."""
+    if path.name == "lock":
+        return path.is_file() and not path.read_bytes().strip(b"0123456789")  # the number of a process, if anything
+    if path.name == "log.jsonl":
+        return path.is_file() and not path.stat().st_size
+    if path.name == "model":
+        return path.is_dir() and not any(path.iterdir())
+    return path.is_dir() and all(_in_a_stage(file, path) for file in path.rglob("*") if file.is_file())
+
+
+def _in_a_stage(file: Path, top: Path) -> bool:
+    """Whether a file belongs to a finished stage below `top`, or to one that was being written."""
+    above = [place for place in file.parents if place.is_relative_to(top)]
+    return any(store.finished(place) or place.name.startswith(".") for place in above)
 
 
 def _lock(lock: IO[str], directory: Path) -> None:
@@ -187,8 +244,14 @@ def _lock(lock: IO[str], directory: Path) -> None:
             "wait for it or choose another directory"
         ) from None
     lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
+    _append(lock, str(os.getpid()))
+
+
+def _append(file: IO[str], text: str) -> None:
+    """Write at once.  A full disk fails here, and not once more when the file is closed, as buffered text would."""
+    data = text.encode()
+    while data:
+        data = data[os.write(file.fileno(), data) :]
 
 
 def _claim(directory: Path, identity: dict[str, Any], corpus: Corpus) -> None:
@@ -197,10 +260,7 @@ def _claim(directory: Path, identity: dict[str, Any], corpus: Corpus) -> None:
     if not path.exists():
         about = identity | {"corpus": corpus.fingerprint, "trained_on": _trained_on(corpus)}
         about |= {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions()}
-        temporary = path.with_suffix(".new")
-        store.write_json(temporary, about)
-        store.reach_disk(temporary)
-        temporary.rename(path)
+        store.write_whole(path, store.json_text(about))
         return
     before = store.read_json(path)
     differences = changes({name: before.get(name) for name in identity}, identity)
@@ -240,10 +300,12 @@ def _counted(about: dict[str, Any]) -> str:
 
 
 def _sweep(directory: Path) -> None:
-    """Delete what a killed attempt was writing: directories under the names that `store.whole_directory` gives."""
-    for pattern in (".model.????????", "**/stages/.*.????????", "**/training/*/.*.????????"):
-        for half_written in directory.glob(pattern):
-            shutil.rmtree(half_written, ignore_errors=True)
+    """Delete what a killed attempt was writing."""
+    store.sweep(directory / "model", store.MODEL)
+    for run in (directory, *directory.glob("parts/**/")):
+        for place in (run / "stages", *run.glob("training/*")):
+            for leftover in store.leftovers(place):
+                store.delete(leftover)  # its writer is dead: we hold the lock of the run
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 
 from longtail.config import build, explain, parse_assignment, read_toml, setting
 from longtail.errors import ConfigError
+from longtail.methods import METHODS, method
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,37 @@ def test_values_become_what_the_field_is(name: str, given: object, becomes: obje
 def test_impossible_values_are_refused_with_the_field_and_the_value(name: str, given: object):
     with pytest.raises(ConfigError, match=name):
         build(Config, {name: given})
+
+
+NUMBERS = [
+    (name, line.name, type(line.default))
+    for name in METHODS
+    for line in explain(method(name).Config())
+    if type(line.default) in (int, float)
+]
+
+
+@pytest.mark.parametrize(("name", "setting", "kind"), NUMBERS, ids=lambda part: str(part))
+def test_no_number_of_any_method_is_negative_endless_or_no_number(name: str, setting: str, kind: type):
+    for given in (-1, "-1", "nan", "inf", "1e999", float("nan"), float("inf"), *([10**23, "9" * 23] * (kind is int))):
+        with pytest.raises(ConfigError, match=setting.rpartition(".")[2]):
+            build(method(name).Config, {setting: given})
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "given"),
+    [
+        ("decaf", "dim", 0), ("decaf", "labels_per_cluster", 0), ("lightdxml", "classifiers.epochs", 0),
+        ("lightdxml", "search.links", 0), ("lightdxml", "search.links", 2**31), ("lightdxml", "search.width", 0),
+    ],
+)  # fmt: skip
+def test_settings_no_training_can_work_with_are_refused_before_it(name: str, setting: str, given: int):
+    with pytest.raises(ConfigError, match=setting):
+        build(method(name).Config, {setting: given})
+
+
+def test_a_seed_may_be_as_large_as_everybody_takes_it():
+    assert build(method("linear").Config, {"seed": 2**32 - 1}).seed == 2**32 - 1
 
 
 def test_nested_settings_are_reached_by_dots_and_by_tables():

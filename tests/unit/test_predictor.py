@@ -122,6 +122,17 @@ def test_a_member_without_weight_is_not_asked(model: Predictor, planted: Splits)
         combine([model, silent], [1, 0.1]).rank(some, 5)
 
 
+@pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
+def test_scores_that_are_no_numbers_are_an_error_and_never_an_answer(score: float, model: Predictor):
+    class Astray:
+        def rank(self, documents: Documents, k: int) -> Ranking:
+            return Ranking(np.zeros((len(documents), 1), np.int32), np.full((len(documents), 1), score, np.float32))
+
+    for astray in (dataclasses.replace(model, model=Astray()), combine([dataclasses.replace(model, model=Astray())])):
+        with pytest.raises(ModelError, match=r"NaN or infinite: .* train it again"):
+            astray.predict(["x"])
+
+
 def test_asking_for_no_labels_is_refused(model: Predictor):
     with pytest.raises(ConfigError, match="k = 0"):
         model.rank(Documents.of(["x"]), 0)

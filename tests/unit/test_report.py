@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from longtail import methods, report
 from longtail.calibration import Bin, Reliability, Threshold
-from longtail.config import setting
+from longtail.config import build, explain, parse_assignment, setting
 from longtail.corpus import PAD, Splits
 from longtail.data.describe import describe
 from longtail.errors import ConfigError, MissingExtraError
@@ -132,14 +133,53 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
     @dataclasses.dataclass(frozen=True)
     class Config:
         beam: int = setting(10, "clusters opened per document", "PECOS")
+        cap: int | None = setting(None, "at most this many")
+        lite: bool = setting(True, "less of it")
+        halve_at: tuple[float, ...] = setting((0.5, 0.75), "when")
 
     module = ModuleType("toy_method")
     module.Config = Config  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "toy_method", module)
     monkeypatch.setitem(methods.METHODS, "toy", "toy_method")
-    assert cells(shown(report.settings_table("toy")), "beam") == [
-        "beam", "10", "clusters", "opened", "per", "document", "PECOS",
+    assert report.settings_list("toy").splitlines() == [
+        "Settings of toy",
+        "", "beam = 10", "    clusters opened per document", "    source: PECOS",
+        "", "cap = none", "    at most this many",
+        "", "lite = true", "    less of it",
+        "", "halve_at = 0.5,0.75", "    when",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_names_of_settings_are_whole_at_any_width_and_the_rest_fits(name: str):
+    names = [line.name for line in explain(methods.method(name).Config())]
+    for width in (80, 30):
+        lines = report.settings_list(name, width).splitlines()
+        assert [line.split(" = ")[0] for line in lines if " = " in line and not line.startswith(" ")] == names
+        assert all(len(line) <= width for line in lines if line.startswith(" "))
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_defaults_as_shown_are_what_set_takes(name: str):
+    lines = [line for line in report.settings_list(name).splitlines() if " = " in line and not line.startswith(" ")]
+    given = dict(map(parse_assignment, lines))
+    config = methods.method(name).Config
+    assert given and build(config, given) == config()
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_settings_as_json_are_those_of_the_list(name: str):
+    told = json.loads(json.dumps(report.settings_json(name), allow_nan=False))
+    assert told["name"] == name and told["summary"]
+    assert [set(line) for line in told["settings"]] == [{"name", "default", "meaning", "source"}] * len(
+        told["settings"]
+    )
+    assert [line["name"] for line in told["settings"]] == [line.name for line in explain(methods.method(name).Config())]
+
+
+def test_names_of_methods_are_whole_on_a_narrow_terminal():
+    text = shown(report.methods_table(), width=40)
+    assert all(name in text for name in methods.METHODS) and "…" not in text
 
 
 # -- plots --------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def read_documents(source: Source, vocabulary: Vocabulary, draft: Draft) -> None
     """Every split, its labels looked up in the vocabulary."""
     for role, (path,) in source.splits.items():
         for block in rows(path):
-            require(block, _TEXT)
+            require(block, TEXT)
             require(block, _LABELS)
             ids = [id or uid for id, uid in zip(strings(block, "id"), strings(block, "uid"))]
             names = from_names(block, [_names(row) for row in block.rows], vocabulary)
@@ -73,7 +73,7 @@ def _names(row: Fields) -> Any:  # noqa: ANN401 - whatever the file has there; `
     return [] if row.get("label") in (None, "") else [row["label"]]
 
 
-_TEXT = frozenset({"text", "title", "content"})
+TEXT = frozenset({"text", "title", "content"})
 _LABELS = frozenset({"labels", "label"})
 _LABEL = frozenset({"id", "name"})
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from longtail.data import lines, rows
 from longtail.data.lines import _OPEN
 from longtail.data.load import load
 from longtail.errors import CorpusError, MissingExtraError
@@ -196,6 +197,32 @@ def test_a_compressed_file_that_was_cut_short_is_called_so(compress, tmp_path: P
         (corpus / f"trn.json{ending}").write_bytes(damaged)
         with pytest.raises(CorpusError, match=rf"trn.json{ending}: damaged or cut short .*again"):
             load(corpus, cache=tmp_path / "cache")
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    "files", [JSONL, LF_JSON, TEXT_LINES, SPARSE, CSV], ids=["JSONL", "LF", "LINES", "SPARSE", "CSV"]
+)
+def test_a_line_that_no_memory_holds_is_refused(files: Files, ending: str, pack, monkeypatch, tmp_path: Path):
+    """A few hundred bytes of xz can unpack into gigabytes without the end of a line."""
+    monkeypatch.setattr(lines, "LONGEST_LINE", 2 << 20)
+    first = next(iter(files))
+    endless = files[first] + b"x" * ((2 << 20) + 1)
+    corpus = put(tmp_path / "corpus", {name: content for name, content in files.items() if name != first})
+    (corpus / f"{first}{ending}").write_bytes(pack(endless))
+    with pytest.raises(CorpusError, match=rf"{first}{ending}:\d+: this line is longer than 2 MB"):
+        load(corpus, cache=tmp_path / "cache")
+
+
+def test_a_cell_whose_quote_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(rows, "LONGEST_LINE", 1000)
+    with pytest.raises(CorpusError, match=r"train.csv:2: field larger than field limit \(1000\)"):
+        load(put(tmp_path, {"train.csv": b'text,labels\n"' + b"x\n" * 1000 + b'",a\n'}), cache=tmp_path / "cache")
+
+
+def test_a_bad_byte_behind_a_byte_order_mark_is_the_one_that_is_named(tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"train.csv:2: byte 0xfe is not UTF-8"):
+        load(put(tmp_path, {"train.csv": b"\xef\xbb\xbftext,labels\n\xfe,a\n"}), cache=tmp_path / "cache")
 
 
 def test_a_path_that_cannot_be_is_a_sentence():

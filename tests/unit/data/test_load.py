@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longtail import store
 from longtail.corpus import Splits
 from longtail.data import load as load_module
 from longtail.data.load import default_cache, load
 from longtail.errors import CorpusError
+from tests.mutants import vouch
 from tests.unit.data.layouts import EVERY, JSONL, LF_JSON, SPARSE, jsonl, loaded, put
 
 
@@ -75,11 +75,6 @@ def overwritten(path: Path, at: int, value: bytes) -> None:
         file.write(value)
 
 
-def list_again(cache: Path) -> None:
-    (cache / "manifest.json").unlink()
-    store.write_manifest(cache)
-
-
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_built_anew(damage: str, tmp_path: Path, builds: list[Path]):
     expected = loaded(tmp_path, LF_JSON)
@@ -97,7 +92,7 @@ def test_a_damaged_cache_is_built_anew(damage: str, tmp_path: Path, builds: list
         # Of the same size, so that only the content tells.
         "texts": lambda: overwritten(texts, 0, b"?"),
         "columns": lambda: overwritten(columns, 0, (-5).to_bytes(4, "little", signed=True)),
-        "listed columns": lambda: (overwritten(columns, 3, b"\xff"), list_again(cache)),
+        "listed columns": lambda: (overwritten(columns, 3, b"\xff"), vouch(cache)),
     }
     broken[damage]()
     assert again(tmp_path).train.fingerprint == expected.train.fingerprint and len(builds) == 2

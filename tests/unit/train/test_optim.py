@@ -163,5 +163,5 @@ def test_settings_come_from_text_as_on_the_command_line():
     assert build(Optim, settings) == Optim(lr=1e-4, halve_at=(0.5, 0.75, 0.9), average_from=4, schedule="halving")
     assert build(Optim, {"halve_at": [0.25]}).halve_at == (0.25,)
     assert build(Optim, {"halve_at": ""}).halve_at == ()
-    with pytest.raises(ConfigError, match="halve_at = 'x': expected float"):
+    with pytest.raises(ConfigError, match="halve_at = 'x': expected a finite number"):
         build(Optim, {"halve_at": "0.5,x"})

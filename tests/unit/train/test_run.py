@@ -3,6 +3,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from longtail import store
 from longtail.corpus import Corpus, Splits
 from longtail.errors import MissingExtraError, RunError
 from longtail.train import run as runs
 from longtail.train.run import Need, open_run
+from tests.full_disk import full_disk
 from tests.unit.train.runs import CONFIG, corpus, opened
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +77,7 @@ def test_a_stage_whose_bytes_changed_is_computed_again_and_said(tmp_path):
 def test_a_stage_that_fails_leaves_nothing_and_says_why_in_the_log(tmp_path):
     with pytest.raises(ZeroDivisionError), opened(tmp_path) as run:
         run.stage("broken", lambda: 1 / 0)
-    assert not list((tmp_path / "stages").iterdir())
+    assert not list((tmp_path / "stages").glob("*"))
     assert events(tmp_path)[-1]["reason"] == "ZeroDivisionError: division by zero"
 
 
@@ -113,20 +116,21 @@ def test_sigkill_leaves_every_stage_whole_or_absent(tmp_path):
         child.send_signal(signal.SIGKILL)
         child.wait()
         child.stdout.close()
-        for place in (tmp_path / "stages").iterdir():
+        for place in (tmp_path / "stages").glob("*"):
             assert place.name.startswith(".") or (place / "manifest.json").is_file()
 
     def large(seed: int) -> np.ndarray:
         return np.random.default_rng(seed).random(400_000)
 
     with opened(tmp_path) as run:
-        assert not [place for place in (tmp_path / "stages").iterdir() if place.name.startswith(".")], "swept"
+        assert not [place for place in (tmp_path / "stages").glob("*") if place.name.startswith(".")], "swept"
         for at in range(6):
             assert np.array_equal(run.stage(f"part-{at}", large, at), large(at))
 
 
 def test_sweeping_touches_nothing_that_a_run_did_not_write(tmp_path):
     kept = [tmp_path / ".git", tmp_path / "notes" / ".draft.12345678", tmp_path / ".model"]
+    kept += [tmp_path / ".model.settings" / "mine", tmp_path / "work" / "stages" / ".idea.settings"]
     swept = [
         tmp_path / ".model.a1b2c3d4",
         tmp_path / "stages" / ".tfidf.a1b2c3d4",
@@ -238,6 +242,101 @@ def test_two_processes_cannot_train_in_one_directory(tmp_path):
     assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "in\n"
 
 
+FOREIGN = {
+    "lock": "poetry lock",
+    "log.jsonl": '{"mine": 1}',
+    "model": "a file",
+    "model/weights.bin": "mine",
+    "stages": "a file",
+    "stages/one/rocket.txt": "mine",
+    "training/plan.txt": "mine",
+    "parts/list.txt": "mine",
+    "run.json": '{"speed": 10}',
+    "manifest.json": "{}",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_names_of_a_run_that_somebody_else_used_are_refused_and_left_as_they_are(name, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(FOREIGN[name])
+    with pytest.raises(RunError, match="choose another directory"), opened(tmp_path):
+        pass
+    assert path.read_text() == FOREIGN[name]
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path], "something was left there"
+
+
+def test_a_finished_model_that_no_run_made_is_not_taken_for_its_own(tmp_path):
+    with store.whole_directory(tmp_path / "model", store.MODEL) as building:
+        (building / "model.json").write_text("{}")
+    with pytest.raises(RunError, match="model is there already, and not from a run"), opened(tmp_path):
+        pass
+
+
+def test_other_files_are_in_nobodys_way(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "todo.txt").write_text("mine")
+    (tmp_path / "model").mkdir()
+    for _ in range(2):
+        with opened(tmp_path) as run:
+            run.stage("squares", squares, 5)
+    assert (tmp_path / "notes" / "todo.txt").read_text() == "mine"
+
+
+def test_stages_copied_from_another_run_are_taken(tmp_path):
+    with opened(tmp_path / "one") as run:
+        run.stage("squares", squares, 5)
+    shutil.copytree(tmp_path / "one" / "stages", tmp_path / "two" / "stages")
+    with opened(tmp_path / "two") as run:
+        assert run.stage("squares", never, 5).values.tolist() == [0, 1, 4, 9, 16]
+
+
+def test_a_stage_of_the_run_that_was_not_copied_whole_is_computed_anew(tmp_path):
+    with opened(tmp_path) as run:
+        run.stage("squares", squares, 5)
+    (tmp_path / "stages" / "squares" / "manifest.json").unlink()
+    with opened(tmp_path) as run:
+        assert run.stage("squares", squares, 6).values[-1] == 25
+
+
+# -- what the system refuses --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["file", "file/run"])
+def test_a_file_in_the_way_is_a_sentence(place, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    refused = pytest.raises(RunError, match=rf"{place}: cannot be written \(Not a directory\)")
+    with refused, opened(tmp_path / place):
+        pass
+
+
+def test_a_full_disk_stops_a_stage_with_a_sentence(tmp_path):
+    with (
+        pytest.raises(RunError, match=r"stages/squares: cannot be written \(File too large\)"),
+        opened(tmp_path) as run,
+        full_disk(2000),
+    ):
+        run.stage("squares", squares, 5000)
+    assert "cannot be written" in events(tmp_path)[-1]["reason"]
+    with opened(tmp_path) as run:
+        assert len(run.stage("squares", squares, 5000).values) == 5000
+
+
+def test_a_disk_too_full_for_the_log_is_a_sentence_too(tmp_path):
+    refused = pytest.raises(RunError, match=r"log\.jsonl: cannot be written \(File too large\)")
+    with refused, full_disk(2000), opened(tmp_path) as run:
+        run.log("note", text="x" * 3000)
+
+
+def test_an_error_of_computing_is_not_taken_for_one_of_writing(tmp_path):
+    def reads() -> int:
+        return len((tmp_path / "vectors.txt").read_text())
+
+    with pytest.raises(FileNotFoundError, match=r"vectors\.txt"), opened(tmp_path) as run:
+        run.stage("vectors", reads)
+
+
 # -- what it needs ------------------------------------------------------------------------------------------------
 
 
@@ -266,7 +365,8 @@ def test_a_training_that_does_not_fit_on_the_disk_is_refused(tmp_path, monkeypat
 
 def test_what_an_earlier_attempt_wrote_counts_as_room(tmp_path, monkeypatch):
     monkeypatch.setattr(runs.psutil, "disk_usage", lambda path: SimpleNamespace(free=10 * 1024**2))
-    (tmp_path / "stages").mkdir()
+    with opened(tmp_path):
+        (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "large").write_bytes(bytes(3 * 1024**2))
     with opened(tmp_path) as run:
         run.announce(corpus(), Need(1, memory=1, disk=12 * 1024**2))

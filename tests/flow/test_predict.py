@@ -1,0 +1,181 @@
+"""`longtail predict` in real processes: pipes that wait, readers that leave, terminals, files of every kind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from longtail import fit
+from longtail.corpus import Splits
+from tests.planted import word
+
+
+@pytest.fixture(scope="module")
+def model(planted: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("models") / "linear"
+    fit("linear", planted.train).save(place)
+    return place
+
+
+def command(model: Path, *words: object) -> list[str]:
+    return [sys.executable, "-m", "longtail", "predict", str(model), *map(str, words)]
+
+
+def answers(model: Path, *words: object, text: str = "", environment: dict[str, str] | None = None) -> list[dict]:
+    done = subprocess.run(
+        command(model, *words), input=text.encode(), capture_output=True, env=os.environ | (environment or {})
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
+
+
+@contextmanager
+def waiting(model: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
+    """A process whose standard input stays open; killed in the end, if it did not end by itself."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command(model, *words), text=True, **pipes)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit code and what was said, while standard input is still open."""
+    code = process.wait(30)
+    assert process.stderr
+    said = process.stderr.read()
+    assert "Fatal" not in said and "Traceback" not in said and "ignored" not in said, said
+    return code, said
+
+
+def write(process: subprocess.Popen[str], *lines: str) -> None:
+    assert process.stdin
+    process.stdin.writelines(f"{line}\n" for line in lines)
+    process.stdin.flush()
+
+
+def first_name(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return json.loads(process.stdout.readline())["labels"][0]["name"]
+
+
+# -- how it ends ----------------------------------------------------------------------------------------------------
+
+
+def test_a_bad_line_ends_it_though_the_pipe_stays_open(model: Path):
+    with waiting(model) as process:
+        write(process, json.dumps({"text": word(4)}), "not JSON", json.dumps({"text": word(5)}))
+        assert first_name(process) == word(4)
+        code, said = ended(process)
+        assert code == 2 and "standard input:2: not JSON" in said
+
+
+def test_an_interrupt_ends_it_while_it_waits_for_a_line(model: Path):
+    with waiting(model) as process:
+        write(process, word(4))
+        assert first_name(process) == word(4)  # now it waits
+        process.send_signal(signal.SIGINT)
+        assert ended(process)[0] == 130
+
+
+def test_a_reader_that_leaves_ends_it_quietly(model: Path):
+    with waiting(model) as process:
+        write(process, word(4))
+        assert first_name(process) == word(4) and process.stdout
+        process.stdout.close()
+        write(process, word(5))
+        code, said = ended(process)
+        assert code == 0 and said == ""
+
+
+def test_somebody_who_types_is_told_how_and_leaves_by_control_c(model: Path):
+    keyboard, terminal = pty.openpty()
+    process = subprocess.Popen(
+        command(model), stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, preexec_fn=_take_as_terminal,
+    )  # fmt: skip
+    try:
+        assert process.stdout and process.stderr
+        assert process.stderr.readline() == "type one text a line; Ctrl-D ends\n"
+        os.write(keyboard, f"{word(4)}\n".encode())
+        assert first_name(process) == word(4)
+        os.write(keyboard, b"\x03")
+        assert ended(process)[0] == 130
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(keyboard)
+        os.close(terminal)
+
+
+def _take_as_terminal() -> None:
+    """Make standard input the terminal that Ctrl-C is typed at."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_control_d_ends_what_somebody_types(model: Path):
+    keyboard, terminal = pty.openpty()
+    process = subprocess.Popen(command(model), stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        os.write(keyboard, f"{word(4)}\n".encode() + b"\x04")
+        output, _ = process.communicate(timeout=30)
+        assert process.returncode == 0 and json.loads(output)["labels"][0]["name"] == word(4)
+    finally:
+        process.kill()
+        os.close(keyboard)
+        os.close(terminal)
+
+
+def test_standard_input_that_is_closed_is_a_sentence(model: Path):
+    shell = ["sh", "-c", 'exec "$@" <&-', "sh", *command(model)]
+    done = subprocess.run(shell, capture_output=True, text=True)
+    assert done.returncode == 2 and "standard input is closed" in done.stderr
+
+
+# -- what comes back ------------------------------------------------------------------------------------------------
+
+
+def test_ids_come_back_with_the_answers(model: Path):
+    queries = [{"id": "été", "text": word(4)}, {"text": word(9)}, {"uid": 7, "text": word(11)}]
+    text = "".join(f"{json.dumps(query)}\n" for query in queries)
+    found = answers(model, "--k", 1, text=text, environment={"PYTHONIOENCODING": "ascii"})
+    assert [answer.get("id") for answer in found] == ["été", None, 7] and "id" not in found[1]
+    assert [answer["labels"][0]["name"] for answer in found] == [word(4), word(9), word(11)]
+    assert list(found[0]) == ["id", "labels"]
+
+
+def test_a_compressed_table_is_answered_row_by_row(model: Path, tmp_path: Path):
+    rows = f"id,title,content\n1,{word(4)},x\n2,,\n3,x,{word(9)}\n"
+    (tmp_path / "q.csv.gz").write_bytes(gzip.compress(rows.encode()))
+    found = answers(model, tmp_path / "q.csv.gz", "--k", 1)
+    assert [answer["id"] for answer in found] == ["1", "2", "3"]
+    assert [found[row]["labels"][0]["name"] for row in (0, 2)] == [word(4), word(9)]
+
+
+@pytest.mark.parametrize("threshold", ["nan", "inf", "-0.5", "1.5"])
+def test_a_threshold_that_no_score_can_have_is_refused_before_any_text(threshold: str, model: Path):
+    done = subprocess.run(command(model, f"--threshold={threshold}"), input="", capture_output=True, text=True)
+    assert done.returncode == 2 and "scores lie between 0 and 1" in done.stderr
+
+
+def test_methods_answer_in_json():
+    tell = [sys.executable, "-m", "longtail", "methods", "--json"]
+    known = json.loads(subprocess.run(tell, capture_output=True, text=True, check=True).stdout)
+    assert "linear" in [method["name"] for method in known]
+    told = json.loads(subprocess.run([*tell, "linear"], capture_output=True, text=True, check=True).stdout)
+    assert {line["name"]: line["default"] for line in told["settings"]}["beam"] == 20
