@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Commands(TyperGroup):
-    """All commands.  What ends one is told here, before typer sees it, which knows other exit codes than ours."""
+    """All commands.  Exceptions are handled here, before typer does it: its exit codes are not the ones we promise."""
 
     def make_context(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - typer's
         """Parse the words before a command, and print the help."""

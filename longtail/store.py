@@ -85,13 +85,13 @@ def whole_directory(target: Path, kind: Kind = VALUE) -> Iterator[Path]:
 
 
 @contextmanager
-def told(place: Path, kind: type[LongtailError], instead: str = VALUE.instead) -> Iterator[None]:
-    """Tell in a sentence about `place` what the operating system refuses."""
+def told(place: Path, error: type[LongtailError], instead: str = VALUE.instead) -> Iterator[None]:
+    """Turn what the operating system refuses into an `error` whose sentence names `place`."""
     try:
         yield
-    except (OSError, SafetensorError) as error:
-        refused = _system_error(error) if isinstance(error, SafetensorError) else error
-        raise kind(system_error(place, refused, "cannot be written", instead)) from error
+    except (OSError, SafetensorError) as failure:
+        refused = _system_error(failure) if isinstance(failure, SafetensorError) else failure
+        raise error(system_error(place, refused, "cannot be written", instead)) from failure
 
 
 def _system_error(error: SafetensorError) -> OSError:
@@ -125,7 +125,8 @@ def _building(target: Path) -> Iterator[Path]:
         with mark:
             yield building
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        if (building / UNFINISHED).exists():  # after a swap the old directory has this name, and no mark
+            shutil.rmtree(building, ignore_errors=True)
 
 
 def _begun(target: Path) -> tuple[Path, IO[str]]:
@@ -156,7 +157,7 @@ def sweep(target: Path, kind: Kind) -> None:
             if kind.mark is not None and _not_ours(leftover, kind.mark, kind.name) is None:
                 delete(leftover)
             with suppress(OSError):
-                leftover.rmdir()  # where it is empty
+                leftover.rmdir()  # an empty one
         except OSError:
             continue  # its writer lives, or cannot be known to be dead
 
@@ -243,10 +244,10 @@ def _not_ours(directory: Path, mark: str, name: str) -> str | None:
 def _named_in_manifest(directory: Path) -> set[str]:
     """The files that we put into a directory; empty where there is no manifest of ours."""
     try:
-        named = set(json.loads((directory / MANIFEST).read_text("utf-8"))["sha256"])
+        ours = set(json.loads((directory / MANIFEST).read_text("utf-8"))["sha256"])
     except (OSError, ValueError, LookupError, TypeError):
         return set()
-    return named | {MANIFEST, UNFINISHED}
+    return ours | {MANIFEST, UNFINISHED}
 
 
 def put_in_place(building: Path, target: Path, kind: Kind) -> None:
@@ -285,16 +286,20 @@ def _swap(one: Path, other: Path) -> None:
 
 
 def delete(place: Path) -> None:
-    """Delete what is ours, the manifest last: it tells the next `sweep` whose the rest was if this one is killed."""
-    if place.is_dir():
+    """Delete what is ours, as far as we may.
+
+    The manifest goes last: if we are killed here, it tells the next `sweep` that the rest is ours.
+    """
+    if not place.is_dir():
+        place.unlink(missing_ok=True)
+        return
+    with suppress(OSError):
         for path in place.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             elif path.name != MANIFEST:
                 path.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)
-    else:
-        place.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str) -> None:

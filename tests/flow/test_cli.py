@@ -165,7 +165,7 @@ def test_calibrating_in_place_changes_the_model_and_nothing_else(held: dict, cor
 
     model = tmp_path / "model"
     shutil.copytree(held["linear"], model)
-    worked(longtail("calibrate", model, corpus))
+    worked(longtail("calibrate", model, corpus, "--in-place"))
     assert (model / "calibration.safetensors").is_file()
     assert (model / "weights.safetensors").read_bytes() == (held["linear"] / "weights.safetensors").read_bytes()
     assert "careful" not in longtail("evaluate", model, corpus).stderr
@@ -250,10 +250,11 @@ def test_another_config_in_the_same_directory_is_refused_by_name(model: Path, co
         (("methods", "nothing"), "nothing"),
         (("ensemble", "MODEL", "--out", "RUN", "--weights", "1,2"), "weights"),
         (("ensemble", "MODEL", "--out", "RUN", "--weights", "learned", "--corpus", "CORPUS"), "--hold-out"),
-        (("calibrate", "MODEL", "CORPUS"), "--hold-out"),
-        (("calibrate", "MODEL", "CORPUS", "--split", "tst"), "test split"),
-        (("calibrate", "MODEL", "CORPUS", "--split", "trn"), "learned from these documents"),
-        (("calibrate", "MODEL", "CORPUS", "--threshold", "f2"), "write f1, precision=0.9 or recall=0.8"),
+        (("calibrate", "MODEL", "CORPUS"), "--out DIR for a new one, or --in-place"),
+        (("calibrate", "MODEL", "CORPUS", "--in-place"), "--hold-out"),
+        (("calibrate", "MODEL", "CORPUS", "--in-place", "--split", "tst"), "test split"),
+        (("calibrate", "MODEL", "CORPUS", "--in-place", "--split", "trn"), "learned from these documents"),
+        (("calibrate", "MODEL", "CORPUS", "--in-place", "--threshold", "f2"), "write f1, precision=0.9 or recall=0.8"),
         (("predict", "MODEL", "/no/such/file", "--threshold", "high"), "write a number, or auto"),
     ],
 )

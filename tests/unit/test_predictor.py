@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Splits
 from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.predictor import About, LabelFile, Predictor, label_digest, write_labels
 from longtail.ranking import Ranking
+from tests.full_disk import full_disk
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +73,53 @@ def test_a_model_from_before_anything_was_chosen_after_training_opens(model: Pre
     (tmp_path / "m/model.json").write_text(json.dumps(about))
     opened = open_model(tmp_path / "m", verify=False)
     assert opened.about.chosen == {} and opened.calibration is None
+
+
+def test_saving_replaces_a_model_and_nothing_else(model: Predictor, tmp_path: Path):
+    for _ in range(2):
+        model.save(tmp_path / "m")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
+    with pytest.raises(ModelError, match="thesis: exists already and is not a model"):
+        model.save(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.tex").is_file() and len(list(tmp_path.iterdir())) == 2
+
+
+def test_every_file_of_a_model_can_be_opened_by_a_server_of_another_user(planted: Splits, tmp_path: Path):
+    model = fit("centroid", planted.without_valid)
+    mask = os.umask(0o022)
+    try:
+        combine([model, calibrate(model, planted.valid).model]).save(tmp_path / "m")
+    finally:
+        os.umask(mask)
+    modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in (tmp_path / "m").rglob("*")}
+    assert {"m/members/1/calibration.safetensors", "m/members/0/weights.safetensors"} <= modes.keys()
+    assert all(mode == (0o644 if "." in name else 0o755) for name, mode in modes.items()), modes
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_the_model_as_it_was(model: Predictor, tmp_path: Path):
+    model.save(tmp_path / "m")
+    with full_disk(2000), pytest.raises(ModelError, match=r"m: cannot be written \(File too large\)"):
+        model.save(tmp_path / "m")
+    open_model(tmp_path / "m")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_empty_path_is_refused(model: Predictor, planted: Splits):
+    with pytest.raises(ConfigError, match="an empty path"):
+        model.save("")
+    with pytest.raises(ConfigError, match="an empty path"):
+        fit("centroid", planted.train, run="")
+
+
+def test_a_model_that_could_not_be_saved_is_not_trained(planted: Splits, tmp_path: Path):
+    fit("centroid", planted.train, run=tmp_path)
+    shutil.rmtree(tmp_path / "model")
+    shutil.rmtree(tmp_path / "stages")
+    (tmp_path / "model").write_text("in the way")
+    with pytest.raises(ModelError, match="model: exists already and is not a directory"):
+        fit("centroid", planted.train, run=tmp_path)
+    assert not (tmp_path / "stages").exists() and (tmp_path / "model").read_text() == "in the way"
 
 
 def test_training_on_nothing_is_refused():

@@ -239,6 +239,22 @@ def test_what_arrives_at_the_last_moment_is_kept(tmp_path: Path, monkeypatch: py
     assert [path.name for path in tmp_path.iterdir()] == ["v"]
 
 
+def test_an_interruption_right_after_the_swap_deletes_nothing_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    kept(tmp_path / "v", np.arange(3))
+    swap = store._swap
+    monkeypatch.setattr(store, "_swap", lambda *names: (swap(*names), interrupted()))
+    with pytest.raises(KeyboardInterrupt):
+        kept(tmp_path / "v", np.arange(4))
+    monkeypatch.setattr(store, "_swap", swap)
+    (old,) = tmp_path.glob(".v.*")
+    assert len(store.read(old, np.ndarray)) == 3 and len(store.read(tmp_path / "v", np.ndarray)) == 4
+    kept(tmp_path / "v", np.arange(5))
+    assert [path.name for path in tmp_path.iterdir()] == ["v"]
+
+
 def test_without_the_system_call_that_swaps_the_old_one_is_replaced_too(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(store.ctypes, "CDLL", lambda *_, **__: None)
     kept(tmp_path / "v", np.arange(3))
