@@ -14,6 +14,7 @@ that it reads.  Names in a shape stand for sizes: the same name in one class is 
 
 from __future__ import annotations
 
+import sys
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Number:
     """A number from `least` to `most`."""
 
     least: float
-    most: float = np.inf
+    most: float = sys.float_info.max
 
 
 Rule = TypeVar("Rule", Array, Number)
@@ -99,7 +100,8 @@ def all_finite(array: np.ndarray) -> bool:
 
 def _check_number(name: str, value: float, rule: Number) -> None:
     if not rule.least <= value <= rule.most:
-        limits = f"at least {rule.least:g}" if rule.most == np.inf else f"from {rule.least:g} to {rule.most:g}"
+        upper = "" if rule.most >= sys.float_info.max else f" to {rule.most:g}"
+        limits = f"from {rule.least:g}{upper}" if upper else f"at least {rule.least:g}"
         raise Unsound(f"{name} is {value}, and must be {limits}")
 
 

@@ -567,11 +567,11 @@ def _strings(path: Path) -> list[str]:
 
 
 def _as_plain(kind: Any, value: Any, path: str) -> Any:  # noqa: ANN401
-    """A value of JSON, if it is of the kind that is declared: a true is no 1, and a number is finite."""
+    """A value of JSON, if it is of the kind that is declared: a true is no 1, and a NaN is no number."""
     kind = typing.get_origin(kind) or kind
     if kind is float and type(value) is int:
         value = float(value) if abs(value) < 2**1000 else math.inf
-    if kind is Any or (type(value) is kind and (kind is not float or math.isfinite(value))):
+    if kind is Any or (type(value) is kind and (kind is not float or not math.isnan(value))):
         return value
     raise Unsound(f"{path or 'value'} is {value!r:.40}, and must be {getattr(kind, '__name__', kind)}")
 

@@ -176,7 +176,7 @@ class GraphIndex:
     biases: Annotated[np.ndarray, Array("clusters", np.float32)]
     beam: Annotated[int, Number(1)]
     alpha: Annotated[float, Number(0)]
-    beta: Annotated[float, Number(0)]
+    beta: Annotated[float, Number(0, np.inf)]  # infinite on a partition, where every edge is sure
     shortlist: Annotated[int, Number(1)]
     n_labels: Annotated[int, Number(1)]
     add: bool = False  # whether all paths to a label speak for it, or the best alone

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longtail import cli, fit
+from longtail import cli, fit, load
 from longtail.corpus import Splits
 from longtail.data.write import write
 from longtail.errors import CorpusError
@@ -31,6 +31,8 @@ Command = Callable[..., tuple[int, str, str]]
 def longtail(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """A command as typed in a directory with `corpus` and `model`: exit code, standard output, standard error."""
     monkeypatch.chdir(place)
+    # A name of the package is looked up once and kept: now, before a test puts something else into its place.
+    monkeypatch.setattr("longtail.load", load)
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["longtail", *map(str, words)])
