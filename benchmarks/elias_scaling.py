@@ -19,10 +19,10 @@ from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, save
 from longtail.index.graph import Graph
 from longtail.methods.elias import Stage
-from longtail.methods.elias_network import head_groups
-from longtail.rankers.classifiers import FreeRows
+from longtail.methods.elias.learn.network import head_groups
 from longtail.rankers.graphed import Graphed
-from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
+from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
+from longtail.rankers.learn.label_rows import FreeRows
 from longtail.train.settings import Optim
 
 COUNTS = (10_000, 30_000, 100_000, 300_000, 1_000_000)

@@ -13,7 +13,7 @@ from pathlib import Path
 import longtail
 from benchmarks.machine import earlier, save
 from benchmarks.side_by_side import corpus_path
-from longtail.validation import weigh
+from longtail.judge.validation import weigh
 
 MEMBERS: dict[str, tuple[str, dict]] = {
     "linear, three trees": ("linear", {"trees": 3}),

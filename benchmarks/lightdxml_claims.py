@@ -20,11 +20,11 @@ from benchmarks.machine import earlier, save
 from benchmarks.side_by_side import corpus_path, judged
 from longtail.config import build
 from longtail.corpus import Splits
-from longtail.ensemble import average
 from longtail.features.vectors import first_vectors
+from longtail.judge.ensemble import average
 from longtail.methods.lightdxml import Config, LightDXML
-from longtail.methods.lightdxml_steps import Meetings, optim, started
-from longtail.predictor import Predictor
+from longtail.methods.lightdxml.learn import Meetings, optim, started
+from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 from longtail.train.run import open_run

@@ -21,12 +21,12 @@ from torch import nn
 
 from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, save
-from longtail.encoders.block import bag_plainly
+from longtail.encoders.learn.bag import bag_plainly
 from longtail.kernels.csr import Rows
-from longtail.methods import lightdxml_steps
 from longtail.methods.decaf import Config, Learning
-from longtail.methods.decaf_modules import Meetings, first_pool, started
-from longtail.rankers.meeting import shortlist_logits_plainly
+from longtail.methods.decaf.learn import Meetings, first_pool, started
+from longtail.methods.lightdxml import learn as lightdxml_steps
+from longtail.rankers.learn.candidates import shortlist_logits_plainly
 from longtail.train.optim import Group, Optim, groups_of
 
 TOKENS, LENGTH, DIM, BATCH, BEAM, FAN_OUT, TRUE = 50_000, 20, 256, 128, 200, 4, 3
@@ -115,12 +115,12 @@ def plainly() -> Iterator[None]:
     embedded = lambda table, rows: F.embedding(rows, table, sparse=True)  # noqa: E731
     mixed = lambda gates, one, other: gates.alpha.sigmoid() * one + gates.beta.sigmoid() * other  # noqa: E731
     with (
-        patch("longtail.encoders.block.Gates.forward", mixed),
-        patch("longtail.methods.decaf_modules.bag", bag_plainly),
-        patch("longtail.methods.lightdxml_steps.bag", bag_plainly),
-        patch("longtail.rankers.meeting.shortlist_logits", shortlist_logits_plainly),
-        patch("longtail.rankers.label_text.table_rows", embedded),
-        patch("longtail.methods.lightdxml_steps.table_rows", embedded),
+        patch("longtail.encoders.learn.bag.Gates.forward", mixed),
+        patch("longtail.methods.decaf.learn.bag", bag_plainly),
+        patch("longtail.methods.lightdxml.learn.bag", bag_plainly),
+        patch("longtail.rankers.learn.candidates.shortlist_logits", shortlist_logits_plainly),
+        patch("longtail.rankers.learn.label_text.table_rows", embedded),
+        patch("longtail.methods.lightdxml.learn.table_rows", embedded),
     ):
         yield
 

@@ -30,12 +30,13 @@ from benchmarks.side_by_side import corpus_path
 from longtail import load
 from longtail.config import build, parse_assignment
 from longtail.corpus import PAD
-from longtail.data.batches import TokenBatch, TokenBatches, generator, shuffled
+from longtail.data.batches import generator, shuffled
+from longtail.encoders.learn.batches import TokenBatch, TokenBatches
+from longtail.encoders.learn.transformer import TransformerEncoder, without_pooler
 from longtail.encoders.pretrained import Size, size_of
 from longtail.encoders.transformer import Transformer
-from longtail.encoders.transformer_layers import TransformerEncoder, without_pooler
 from longtail.methods.lightxml import Config, Data, prepare
-from longtail.methods.lightxml_modules import Network, batches, heads_on
+from longtail.methods.lightxml.learn import Network, batches, heads_on
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, adamw, groups_of
 from longtail.train.run import open_run

@@ -21,12 +21,12 @@ if typing.TYPE_CHECKING:
     from longtail.corpus import Corpus, Documents, Label
     from longtail.data.load import load
     from longtail.errors import LongtailError
-    from longtail.evaluation import evaluate
+    from longtail.judge.evaluation import evaluate
+    from longtail.judge.validation import calibrate, weigh
     from longtail.methods import METHODS
-    from longtail.predictor import Predictor, combine, fit
-    from longtail.predictor import open_model as open
+    from longtail.predict.predictor import Predictor, combine, fit
+    from longtail.predict.predictor import open_model as open
     from longtail.ranking import Ranking
-    from longtail.validation import calibrate, weigh
 
 __all__ = [
     "METHODS",
@@ -52,15 +52,15 @@ _HOMES = {
     "Label": "longtail.corpus.Label",
     "LongtailError": "longtail.errors.LongtailError",
     "METHODS": "longtail.methods.METHODS",
-    "Predictor": "longtail.predictor.Predictor",
+    "Predictor": "longtail.predict.predictor.Predictor",
     "Ranking": "longtail.ranking.Ranking",
-    "calibrate": "longtail.validation.calibrate",
-    "combine": "longtail.predictor.combine",
-    "evaluate": "longtail.evaluation.evaluate",
-    "fit": "longtail.predictor.fit",
+    "calibrate": "longtail.judge.validation.calibrate",
+    "combine": "longtail.predict.predictor.combine",
+    "evaluate": "longtail.judge.evaluation.evaluate",
+    "fit": "longtail.predict.predictor.fit",
     "load": "longtail.data.load.load",
-    "open": "longtail.predictor.open_model",
-    "weigh": "longtail.validation.weigh",
+    "open": "longtail.predict.predictor.open_model",
+    "weigh": "longtail.judge.validation.weigh",
 }
 
 

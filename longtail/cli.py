@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from longtail.corpus import Splits
-    from longtail.predictor import Predictor, Suggestion
+    from longtail.predict.predictor import Predictor, Suggestion
 
 
 class Commands(TyperGroup):
@@ -193,7 +193,7 @@ def train(
     from longtail.config import parse_assignment, read_toml
     from longtail.data.load import load
     from longtail.methods import method as known
-    from longtail.predictor import check_device, fit
+    from longtail.predict.predictor import check_device, fit
     from longtail.train.run import check_place
 
     known(method)  # a misspelt method or setting should not wait for the corpus
@@ -235,9 +235,9 @@ def evaluate(
     """Score a model on a split of a corpus."""
     from longtail import report
     from longtail.data.load import load
-    from longtail.evaluation import evaluate as scored
-    from longtail.predictor import open_model
-    from longtail.validation import cautions
+    from longtail.judge.evaluation import evaluate as scored
+    from longtail.judge.validation import cautions
+    from longtail.predict.predictor import open_model
 
     opened = open_model(model)
     splits = load(corpus)
@@ -274,7 +274,7 @@ def predict(
 ) -> None:
     """Suggest labels: one JSON line per text, in order, as they come."""
     from longtail.data.queries import STANDARD_INPUT, read_queries
-    from longtail.predictor import open_model
+    from longtail.predict.predictor import open_model
 
     opened = open_model(model)
     lowest = _threshold(threshold)
@@ -308,7 +308,7 @@ def ensemble(
     metric: Annotated[str, typer.Option(help="Learned weights: what they make as good as can be.")] = "nDCG@5",
 ) -> None:
     """Make one model of several: it ranks by the mean of their scores."""
-    from longtail.predictor import combine, open_model
+    from longtail.predict.predictor import combine, open_model
     from longtail.store import MODEL, check_target
 
     check_target(out, MODEL)
@@ -324,8 +324,8 @@ def ensemble(
 
 def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str, out: Path) -> None:
     from longtail.data.load import load
-    from longtail.metrics import cut_off
-    from longtail.validation import validation_split, weigh
+    from longtail.judge.metrics import cut_off
+    from longtail.judge.validation import validation_split, weigh
 
     cut_off(metric)  # a misspelt metric should not wait for the corpus
     documents = validation_split(load(corpus), split, members)
@@ -342,7 +342,7 @@ def info(
     as_json: Annotated[Path | None, typer.Option("--json", parser=_to_write, help="Also write it here.")] = None,
 ) -> None:
     """What a saved model is: method, settings, training, calibration, files, and whether they are whole."""
-    from longtail.info import model_info
+    from longtail.predict.info import model_info
     from longtail.report import info_table
 
     found = model_info(model)
@@ -364,13 +364,13 @@ def calibrate(
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace MODEL by the calibrated model.")] = False,
 ) -> None:
     """Turn a model's scores into probabilities, learned from documents that it never saw."""
-    from longtail.calibration import Target
     from longtail.data.load import load
-    from longtail.predictor import open_model
+    from longtail.judge.calibration import Target
+    from longtail.judge.validation import FEW, validation_split
+    from longtail.judge.validation import calibrate as calibrated
+    from longtail.predict.predictor import open_model
     from longtail.report import calibration_table
     from longtail.store import MODEL, check_target
-    from longtail.validation import FEW, validation_split
-    from longtail.validation import calibrate as calibrated
 
     if (out is None) != in_place:
         raise ConfigError(

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from longtail.calibration import Bin, Reliability
     from longtail.data.describe import Description, SplitDescription
     from longtail.index.graph import GraphIndex
-    from longtail.info import Changed, Member, ModelInfo
-    from longtail.metrics import Decile, Evaluation
-    from longtail.predictor import Predictor
+    from longtail.judge.calibration import Bin, Reliability
+    from longtail.judge.metrics import Decile, Evaluation
+    from longtail.predict.info import Changed, Member, ModelInfo
+    from longtail.predict.predictor import Predictor
 
 
 # -- tables -------------------------------------------------------------------------------------------------------

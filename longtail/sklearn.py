@@ -18,14 +18,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from longtail import calibration
 from longtail.corpus import PAD, VALID_DOCUMENTS, Corpus, Documents, LabelSet
 from longtail.errors import CorpusError, MissingExtraError, RunError
-from longtail.metrics import evaluate_ranking
-from longtail.predictor import AUTO, Predictor
-from longtail.predictor import fit as train
+from longtail.judge import calibration
+from longtail.judge.metrics import evaluate_ranking
+from longtail.judge.validation import calibrate
+from longtail.predict.predictor import AUTO, Predictor
+from longtail.predict.predictor import fit as train
 from longtail.ranking import Ranking, check_k, check_threshold
-from longtail.validation import calibrate
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

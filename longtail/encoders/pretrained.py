@@ -30,7 +30,7 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from longtail.encoders.transformer_layers import without_pooler
+    from longtail.encoders.learn.transformer import without_pooler
 
     place = find(encoder)
     if not any(file for kind in VOCABULARIES for file in place.glob(kind)):  # transformers would make up an empty one

@@ -23,7 +23,7 @@ from longtail.errors import ConfigError, CorpusError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, all_finite
 
 if TYPE_CHECKING:
-    from longtail.encoders.transformer_layers import TransformerEncoder
+    from longtail.encoders.learn.transformer import TransformerEncoder
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Transformer:
         try:
             import torch
 
-            from longtail.encoders.transformer_layers import TransformerEncoder, try_out
+            from longtail.encoders.learn.transformer import TransformerEncoder, try_out
         except ImportError:
             raise MissingExtraError("a transformer", "train") from None
         reading = Reading(layers=self.layers, pool=self.pool)  # type: ignore[arg-type]

@@ -19,14 +19,14 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.calibration import Tuning
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
-from longtail.metrics import evaluate_ranking
+from longtail.judge.calibration import Tuning
+from longtail.judge.metrics import evaluate_ranking
 from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
 from longtail.rankers.sparse_linear import SparseLinear

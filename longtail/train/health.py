@@ -14,7 +14,7 @@ import numpy as np
 
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.errors import RunError
-from longtail.metrics import evaluate_ranking
+from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 import longtail
 from longtail.corpus import Splits
-from longtail.predictor import Predictor
+from longtail.predict.predictor import Predictor
 from tests import mutants
 from tests.contract.test_methods import CASES, ENCODERS, SETTINGS, trained
 

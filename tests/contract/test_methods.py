@@ -14,7 +14,7 @@ from longtail import open as open_model
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError, CorpusError
 from longtail.methods import METHODS, method
-from longtail.predictor import Predictor
+from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 from tests import mutants
 from tests.planted import N_LABELS, word

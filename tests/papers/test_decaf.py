@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from longtail.encoders.bag import BagEncoder
-from longtail.encoders.block import Block, Gates, settled
+from longtail.encoders.learn.bag import Block, Gates, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
@@ -24,8 +24,8 @@ from longtail.methods.decaf import (
     cluster_by_words,
     shortlists,
 )
-from longtail.methods.decaf_modules import Meetings, Network, started
-from longtail.rankers.label_text import LabelText
+from longtail.methods.decaf.learn import Meetings, Network, started
+from longtail.rankers.learn.label_text import LabelText
 
 PLAIN = BagEncoder(
     np.eye(2, dtype=np.float32), np.zeros((2, 2), np.float32), np.zeros(2, np.float32), np.ones(2, np.float32)

@@ -17,23 +17,24 @@ import torch
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
-from longtail.data.batches import BagBatches
-from longtail.encoders.block import bag
+from longtail.encoders.learn.bag import bag
+from longtail.encoders.learn.batches import BagBatches
+from longtail.encoders.learn.text import BagText, TransformerText
 from longtail.encoders.pretrained import pretrained
-from longtail.encoders.text_layers import BagText, TransformerText
 from longtail.encoders.transformer import Reading
 from longtail.errors import ConfigError
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
-from longtail.losses import product_bce_per_document
-from longtail.methods import elias_network, elias_stages
 from longtail.methods.elias import Config, Elias, Ranker, Stage, weighed, with_encoder
-from longtail.rankers.classifiers import FreeRows, ReadRows
+from longtail.methods.elias.learn import network as elias_network
+from longtail.methods.elias.learn import stages as elias_stages
 from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
-from longtail.rankers.graphed_heads import GraphHeads, GraphRouter
+from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
+from longtail.rankers.learn.label_rows import FreeRows, ReadRows
+from longtail.rankers.learn.losses import product_bce_per_document
 from longtail.ranking import Ranking
 from longtail.train.run import changes
 from longtail.train.settings import Optim

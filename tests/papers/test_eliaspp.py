@@ -10,14 +10,14 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import fit
-from longtail.calibration import Tuning
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
+from longtail.judge.calibration import Tuning
 from longtail.methods.eliaspp import Config, EliasPlusPlus
 from longtail.methods.lightxml import held_out
 from longtail.methods.reranked import choose_weight, grow_tree, hinge_beliefs, propose, train_ranker
-from longtail.predictor import Predictor
+from longtail.predict.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking

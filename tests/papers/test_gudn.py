@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Label, LabelSet, Splits, Texts
-from longtail.data.batches import TokenBatches
+from longtail.encoders.learn.batches import TokenBatches
 from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens
 from longtail.index.clusters import Clusters
-from longtail.methods import gudn_modules
 from longtail.methods.gudn import Config, as_words, warn_of_symbols
-from longtail.methods.gudn_modules import (
+from longtail.methods.gudn import learn as gudn_modules
+from longtail.methods.gudn.learn import (
     TEMPERATURE,
     Guided,
     NamedBatch,
@@ -32,9 +32,9 @@ from longtail.methods.gudn_modules import (
     read_by_length,
     share_labels,
 )
-from longtail.methods.lightxml_modules import Network
+from longtail.methods.lightxml.learn import Network
 from longtail.rankers.clustered import each_its_own
-from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.rankers.learn.clustered import Discriminator, Heads
 from longtail.train.run import Run
 
 

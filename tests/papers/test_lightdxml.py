@@ -21,7 +21,7 @@ from longtail.features.reading import Reader
 from longtail.index.nearest import Search, nearest_over
 from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml import Config, Encoder, Labels, LightDXML, own_labels, with_label_texts
-from longtail.methods.lightdxml_steps import (
+from longtail.methods.lightdxml.learn import (
     LabelEncoder,
     Layers,
     Meetings,

@@ -13,16 +13,16 @@ import torch
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Splits, Texts
+from longtail.encoders.learn.transformer import TransformerEncoder
 from longtail.encoders.pretrained import pretrained
 from longtail.encoders.transformer import Reading, center_of
-from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
-from longtail.methods import lightxml_modules
 from longtail.methods.lightxml import Recall, cluster_labels, held_out
-from longtail.methods.lightxml_modules import Network
+from longtail.methods.lightxml import learn as lightxml_modules
+from longtail.methods.lightxml.learn import Network
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
-from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.rankers.learn.clustered import Discriminator, Heads
 from longtail.ranking import Ranking
 from longtail.train.settings import Optim
 from tests.planted import WORDS, word
@@ -348,7 +348,7 @@ def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
 
 def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path, tmp_path: Path):
     """Two clusterings and two families of transformer: scores are averaged."""
-    from longtail.predictor import combine
+    from longtail.predict.predictor import combine
 
     other = write_encoder(tmp_path / "roberta", WORDS, "roberta", hidden=32)
     drawn = [(tiny_encoder, 0), (tiny_encoder, 1), (other, 0)]

@@ -14,39 +14,70 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 # A module may import from its own step and from those left of it.
 FLOW = [
     {"errors"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"},
-    {"index"}, {"shortlist", "ranking", "losses"}, {"rankers"}, {"calibration"}, {"metrics", "ensemble"}, {"train"},
-    {"methods"}, {"predictor", "info"}, {"evaluation"}, {"validation"}, {"report"}, {"sklearn", "serve"}, {"cli"},
-    {"__main__"},
+    {"index"}, {"shortlist", "ranking"}, {"rankers"}, {"judge.metrics", "judge.ensemble", "judge.calibration"},
+    {"train"}, {"methods"}, {"predict"}, {"judge"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def part_of(dotted: list[str]) -> str:
+    """The entry of FLOW that a module belongs to: its own, or that of its folder."""
+    own = ".".join(dotted[:2])
+    return own if own in STEP else dotted[0]
+
+
+def dotted(path: Path) -> list[str]:
+    return list(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
 def imported_parts(path: Path) -> set[str]:
-    found = set()
+    found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "longtail":
-            dotted = node.module.split(".")[1:]
-            found |= {dotted[0]} if dotted else {alias.name for alias in node.names}
+            found += [[*node.module.split(".")[1:], alias.name] for alias in node.names]
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("longtail.")}
-    return found
+            found += [a.name.split(".")[1:] for a in node.names if a.name.startswith("longtail.")]
+    return {part_of(names) for names in found}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_left(path: Path):
-    if part_of(path) == "cli":
+    if part_of(dotted(path)) == "cli":
         return
     for other in imported_parts(path):
-        assert STEP[other] <= STEP[part_of(path)], f"{path.name} imports longtail.{other}, which lies to its right"
+        assert STEP[other] <= STEP[part_of(dotted(path))], (
+            f"{path.name} imports longtail.{other}, which lies to its right"
+        )
 
 
 def test_every_module_has_its_place_in_the_flow():
-    assert {part_of(path) for path in MODULES} <= set(STEP)
+    assert {part_of(dotted(path)) for path in MODULES} <= set(STEP)
+
+
+def test_only_what_learns_imports_torch():
+    """What answers needs NumPy and numba; torch is for modules called learn, for learn/ folders and for train/."""
+    for path in MODULES:
+        at_top = [
+            node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, (ast.Import, ast.ImportFrom))
+        ]
+        names = {alias.name for node in at_top if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in at_top if isinstance(node, ast.ImportFrom)}
+        if any(name.split(".")[0] == "torch" or ".learn" in name for name in names):
+            assert "learn" in dotted(path) or dotted(path)[0] == "train", f"{path} imports torch"
+
+
+def test_no_method_imports_another():
+    for path in MODULES:
+        where = dotted(path)
+        if where[0] != "methods" or len(where) < 3:
+            continue
+        text = path.read_text("utf-8")
+        for other in {place.name for place in (PACKAGE / "methods").iterdir() if place.is_dir()} - {
+            where[1],
+            "__pycache__",
+        }:
+            assert f"longtail.methods.{other}" not in text, f"{path} imports {other}"
 
 
 def test_no_drawer_for_everything():

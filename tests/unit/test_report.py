@@ -15,14 +15,14 @@ import scipy.sparse as sp
 from rich.console import Console
 
 from longtail import methods, report
-from longtail.calibration import Bin, Reliability, Threshold
 from longtail.config import build, explain, parse_assignment, setting
 from longtail.corpus import PAD, Splits
 from longtail.data.describe import describe
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.index.graph import Graph, GraphIndex
-from longtail.metrics import Evaluation, Frequencies, evaluate_ranking
-from longtail.predictor import About, Predictor
+from longtail.judge.calibration import Bin, Reliability, Threshold
+from longtail.judge.metrics import Evaluation, Frequencies, evaluate_ranking
+from longtail.predict.predictor import About, Predictor
 from longtail.ranking import Ranking
 
 N, N_LABELS = 60, 40

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import longtail
 from longtail.corpus import Corpus, Documents, Label, LabelSet, Splits, Texts
 from longtail.errors import LongtailError
-from longtail.predictor import Predictor
+from longtail.predict.predictor import Predictor
 
 NAN, INF = float("nan"), float("inf")
 TEXTS = ["red fox", "blue whale", "red rose", "blue sky"]

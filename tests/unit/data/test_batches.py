@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtail.corpus import PAD
-from longtail.data.batches import (
-    BagBatches,
-    TokenBatches,
-    generator,
-    longest_first,
-    padded,
-    positives,
-    prefetched,
-    shuffled,
-)
+from longtail.data.batches import generator, longest_first, padded, prefetched, shuffled
+from longtail.encoders.learn.batches import BagBatches, TokenBatches, positives
 from longtail.kernels.csr import rows_of
 
 LENGTHS = st.lists(st.integers(0, 9), max_size=40).map(np.array)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from longtail.encoders.block import Block, bag, bag_plainly, settled
+from longtail.encoders.learn.bag import Block, bag, bag_plainly, settled
 from longtail.kernels.csr import rows_of
 
 

@@ -18,9 +18,9 @@ from transformers import AutoModel, AutoTokenizer
 from longtail import store
 from longtail.corpus import Documents, Texts
 from longtail.encoders import pretrained as found
+from longtail.encoders.learn.transformer import TransformerEncoder
 from longtail.encoders.pretrained import find, pretrained, size_of
 from longtail.encoders.transformer import Reading, Transformer
-from longtail.encoders.transformer_layers import TransformerEncoder
 from longtail.errors import ConfigError, CorpusError
 from tests.tiny_encoders import SPECIAL, write_encoder
 

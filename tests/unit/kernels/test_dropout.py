@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.encoders.block import Dropout
+from longtail.encoders.learn.bag import Dropout
 from longtail.kernels.dropout import dropped
 
 ONES = np.ones((400, 5000), np.float32)

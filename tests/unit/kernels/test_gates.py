@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.encoders.block import Gates
+from longtail.encoders.learn.bag import Gates
 
 
 @settings(deadline=None, max_examples=20)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
 from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
-from longtail.rankers.clustered_heads import Discriminator, Heads
+from longtail.rankers.learn.clustered import Discriminator, Heads
 
 CLUSTERS = Clusters(np.array([4, 0, 2, 6, 1, 3, 5], np.int32), np.array([0, 2, 4, 7]))
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from longtail.index.clusters import Clusters
-from longtail.rankers.clustered_heads import Discriminator, Heads
 from longtail.rankers.label_start import SURE, LabelStart, start_from_texts
+from longtail.rankers.learn.clustered import Discriminator, Heads
 
 CLUSTERS = Clusters(np.array([2, 0, 1, 3], np.int32), np.array([0, 2, 4]))  # {2, 0}, {1, 3}
 VECTORS = np.array([[3, 1], [-1, 1], [3, 1], [-1, 1]], np.float32)  # mean (1, 1): ±(2, 0) around it

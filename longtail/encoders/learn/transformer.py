@@ -1,0 +1,159 @@
+"""The half of a transformer that learns (see transformer.py): in torch, its layers those of Hugging Face's library."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+
+from longtail.encoders.learn.bag import Dropout
+from longtail.encoders.transformer import Reading, Transformer
+from longtail.errors import ConfigError, ModelError
+
+
+class TransformerEncoder(nn.Module):
+    """(texts, layers · hidden) vectors of token numbers, whichever family of transformer it is."""
+
+    center: Tensor  # (layers · hidden,)
+
+    def __init__(self, start: Transformer, reading: Reading):
+        super().__init__()
+        self.start = start
+        self.model: PreTrainedModel = built(start)
+        self.layers, self.pool = min(reading.layers, self.model.config.num_hidden_layers), reading.pool
+        self.word_lr = reading.word_lr
+        self.dim = self.layers * self.model.config.hidden_size
+        center = torch.zeros(self.dim) if start.center is None else torch.from_numpy(np.array(start.center))
+        self.register_buffer("center", center, persistent=False)
+        self._choose(reading)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """e of each text, float32; `ids` (texts, longest) are padded behind each text's end."""
+        places = torch.arange(ids.shape[1], device=ids.device)
+        mask = places < lengths[:, None]
+        inputs = {"input_ids": ids, "attention_mask": mask.long()}
+        if self.start.pieces.segment:
+            inputs["token_type_ids"] = (places == self._cls(lengths)[:, None]).long() * self.start.pieces.segment
+        states = self.model(**inputs, output_hidden_states=True).hidden_states
+        # The first of these states are the word vectors, of which [CLS] says nothing about the text.
+        last = [self._pooled(state, mask, lengths) for state in states[: -self.layers - 1 : -1]]
+        return torch.cat(last, dim=1).float() - self.center
+
+    def _pooled(self, state: Tensor, mask: Tensor, lengths: Tensor) -> Tensor:
+        """(texts, hidden) of one layer's (texts, longest, hidden)."""
+        if self.pool == "mean":
+            return (state * mask[..., None]).sum(1) / lengths[:, None]
+        return state[torch.arange(len(state), device=state.device), self._cls(lengths)]
+
+    def _cls(self, lengths: Tensor) -> Tensor:
+        """Where [CLS] stands in each text."""
+        return torch.zeros_like(lengths) if self.start.pieces.first else lengths - 1
+
+    # -- what learns ---------------------------------------------------------------------------------------------------
+
+    def _choose(self, reading: Reading) -> None:
+        words = self.model.get_input_embeddings()
+        words.sparse = reading.words == "rows"
+        words.weight.requires_grad_(reading.words != "frozen")
+        if reading.recompute:
+            if not self.model.supports_gradient_checkpointing:
+                family = self.model.config.model_type
+                raise ConfigError(f"reading.recompute: a transformer of the family {family} cannot; set it to false")
+            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    @property
+    def tables(self) -> list[nn.Parameter]:
+        """What a batch touches few rows of: word vectors, where only those are to move."""
+        words = self.model.get_input_embeddings()
+        return [words.weight] if words.sparse and words.weight.requires_grad else []
+
+    @property
+    def dense(self) -> list[nn.Parameter]:
+        """Everything else that learns."""
+        tables = {id(table) for table in self.tables}
+        return [each for each in self.parameters() if each.requires_grad and id(each) not in tables]
+
+    def settled(self) -> Transformer:
+        """What the transformer has come to."""
+        weights = {name: np.array(tensor.cpu().numpy()) for name, tensor in self.model.state_dict().items()}
+        return replace(self.start, weights=weights, layers=self.layers, pool=self.pool)
+
+
+def built(start: Transformer) -> PreTrainedModel:
+    """Layers with the weights given."""
+    config = config_of(start.architecture)
+    check_weights(config, start.weights)
+    with torch.random.fork_rng([]):  # first weights are drawn only to be replaced
+        model = without_pooler(AutoModel.from_config(config, trust_remote_code=False))
+    for part in list(model.modules()):
+        for name, layer in part.named_children():
+            if isinstance(layer, nn.Dropout):
+                setattr(part, name, Dropout(layer.p))
+    # Copies: what is mapped from disk cannot learn.
+    model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.weights.items()})
+    return model.train()
+
+
+# Dropped attention keeps torch from its fast kernel; at 128 tokens that was a fifth of a training step.
+ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
+
+
+# What a stored architecture may not say: code to fetch, kernels to fetch, names of files, and what is ours to choose.
+NOT_PASSED_ON = {
+    "_name_or_path", "architectures", "auto_map", "custom_pipelines", "dtype", "torch_dtype", "quantization_config",
+    "_attn_implementation", "attn_implementation", "transformers_version", "output_attentions", "output_hidden_states",
+    "return_dict", "chunk_size_feed_forward", "is_decoder", "add_cross_attention", "is_encoder_decoder",
+}  # fmt: skip
+
+
+def config_of(architecture: dict[str, Any]) -> PreTrainedConfig:
+    """The configuration of a transformer: of a stored one only what its family is known to have."""
+    family = architecture.get("model_type")
+    if not isinstance(family, str) or family not in CONFIG_MAPPING:
+        raise ModelError(f"a transformer of the family {family!r:.40}, which the transformers package does not have")
+    try:
+        known = CONFIG_MAPPING[family]().to_dict().keys() - NOT_PASSED_ON
+        kind = {name: value for name, value in architecture.items() if name in known and name != "model_type"}
+        kind |= {name: 0.0 for name in ATTENTION_DROPOUT if name in kind}
+        return AutoConfig.for_model(family, **kind)
+    except Exception as error:  # each family raises its own
+        raise ModelError(f"a transformer whose architecture cannot be built ({error})") from error
+
+
+def check_weights(config: PreTrainedConfig, weights: dict[str, np.ndarray]) -> None:
+    """Raise unless the layers are as large as the weights, before memory is taken for either."""
+    try:
+        if not 0 < config.num_hidden_layers <= len(weights):
+            raise ModelError(f"{config.num_hidden_layers} layers, and weights for {len(weights)} parts")
+        with torch.device("meta"):
+            model = without_pooler(AutoModel.from_config(config, trust_remote_code=False))
+        wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    except Exception as error:
+        raise ModelError(f"a transformer whose architecture cannot be built ({error})") from error
+    if wanted != (found := {name: array.shape for name, array in weights.items()}):
+        unlike = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
+        raise ModelError(f"a transformer whose weights do not fit its architecture ({', '.join(unlike[:3])})")
+
+
+def try_out(encoder: TransformerEncoder) -> None:
+    """Raise ModelError unless the longest text can be read, of the tokens with the largest number."""
+    pieces, words = encoder.start.pieces, encoder.model.get_input_embeddings().num_embeddings
+    if pieces.largest >= words:
+        raise ModelError(f"a tokenizer with token {pieces.largest} before a transformer with vectors for {words}")
+    ids = torch.full((1, pieces.max_tokens), pieces.largest, device=encoder.center.device)
+    try:
+        with torch.inference_mode():
+            encoder(ids, torch.tensor([pieces.max_tokens], device=ids.device))
+    except Exception as error:
+        raise ModelError(f"a transformer that cannot read {pieces.max_tokens} tokens ({error})") from error
+
+
+def without_pooler(model: PreTrainedModel) -> PreTrainedModel:
+    """The model, with the layer above [CLS] gone that nothing here reads."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model

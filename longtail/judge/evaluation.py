@@ -1,0 +1,97 @@
+"""A model judged on a corpus: rank its documents, line up the labels, score."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Corpus, Label, one_split
+from longtail.errors import ConfigError, CorpusError
+from longtail.judge.calibration import reached, reliability
+from longtail.judge.metrics import Evaluation, Frequencies, evaluate_ranking
+from longtail.predict.predictor import Predictor, label_digest, model_of
+from longtail.ranking import Ranking, check_k
+
+DEPTH = 100  # labels ranked per document, so that R@100 can be told
+
+
+def evaluate(
+    model: Predictor, corpus: Corpus, *, ks: Sequence[int] = (1, 3, 5), a: float = 0.55, b: float = 1.5
+) -> Evaluation:
+    """Every metric of a model on a corpus, in percent; a and b are the propensity constants of the data.
+
+    Propensities and deciles come from the label counts the model saw in training.  Labels are matched by id,
+    so a corpus that was loaded on its own may number them otherwise; true labels the model never heard of
+    count as missed.
+    """
+    model, corpus, ks = model_of(model), one_split(corpus, "test"), _cut_offs(ks)
+    if len(corpus) == 0:
+        raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
+    truth, filtered = in_model_order(model, corpus)
+    unknown = truth.shape[1] - len(model.labels)
+    seen = Frequencies(np.pad(model.counts, (0, unknown)), model.about.corpus["documents"])
+    own = model.calibration.threshold if model.calibration else None
+    ranking = model.rank(corpus.documents, max(DEPTH, own.k if own else 0, *ks) + spare(filtered))
+    scored = evaluate_ranking(ranking, truth, train=seen, a=a, b=b, ks=ks, filtered=filtered)
+    kept, true = without_filtered(ranking, truth, filtered)
+    about: dict[str, Any] = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
+    about |= {"documents": len(corpus), "labels": corpus.n_labels, "propensity": {"a": a, "b": b}}
+    return dataclasses.replace(
+        scored,
+        reliability=reliability(kept, true, max(ks)),
+        threshold=None if own is None else reached(kept, true, own),
+        corpus=about,
+        model=dataclasses.asdict(model.about),
+    )
+
+
+def _cut_offs(ks: object) -> list[int]:
+    if isinstance(ks, (str, bytes)) or not isinstance(ks, Iterable) or not (given := list(ks)):
+        raise ConfigError(f"ks = {ks!r:.60}: write the cut-offs as a list, as in [1, 3, 5]")
+    return [check_k(k) for k in given]
+
+
+def spare(filtered: sp.csr_array | None) -> int:
+    """Filtered labels leave the ranking, so that many more must be asked for."""
+    return 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
+
+
+def without_filtered(
+    ranking: Ranking, truth: sp.csr_array, filtered: sp.csr_array | None
+) -> tuple[Ranking, sp.csr_array]:
+    """Ranking and truth without the pairs that evaluation leaves out."""
+    if filtered is None:
+        return ranking, truth
+    kept = sp.csr_array(truth - truth.multiply(filtered != 0))
+    kept.eliminate_zeros()
+    return ranking.without(filtered), kept
+
+
+def in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
+    """The corpus's truth and filtered pairs, columns numbered as the model numbers its labels."""
+    if label_digest(model.labels) == label_digest(corpus.label_set):
+        return corpus.labels, corpus.filtered
+    columns = _places(corpus.label_set, model.labels)
+    width = max(int(columns.max(initial=-1)) + 1, len(model.labels))
+    filtered = None if corpus.filtered is None else _renumbered(corpus.filtered, columns, width)
+    return _renumbered(corpus.labels, columns, width), filtered
+
+
+def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
+    """Where each label stands in `known`; those it lacks are numbered after its last."""
+    places = {label.id: at for at, label in enumerate(known)}
+    for label in labels:
+        places.setdefault(label.id, len(places))
+    return np.array([places[label.id] for label in labels], np.int64)
+
+
+def _renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
+    # Copies: a loaded corpus is mapped from disk read-only and cannot be sorted in place.
+    entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
+    moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
+    moved.sort_indices()
+    return moved

@@ -1,0 +1,415 @@
+"""How good a Ranking is, by the measures of the extreme classification literature (docs/metrics.md).
+
+For N documents, Y_i the true labels of document i, T_i(k) the first k labels of its ranking, r_i(l) = 1, 2, … the
+place of label l there, and w_l the label's inverse propensity:
+
+    P@k         1/N Σ_i Σ_{l ∈ T_i(k) ∩ Y_i}  1 / k
+    nDCG@k      1/N Σ_i Σ_{l ∈ T_i(k) ∩ Y_i}  1 / log2(r_i(l) + 1)  /  Σ_{r = 1 … min(k, |Y_i|)} 1 / log2(r + 1)
+    R@k         1/N Σ_i Σ_{l ∈ T_i(k) ∩ Y_i}  1 / |Y_i|
+    PSP@k       as P, each summand times w_l, divided by the same sum for the best ranking there could be:
+                every document's true labels by falling w_l.  A ratio of means, not a mean of ratios.
+    PSnDCG@k    as nDCG, likewise
+    PSR@k       as R, likewise
+    coverage@k  |∪_i T_i(k) ∩ Y_i|  /  |∪_i Y_i|: as R, with the labels in the documents' place
+
+So every measure is a sum over the true pairs (i, l) of a gain that depends on the label's place, on |Y_i| and on k.
+The code below is that sentence: find the place of every true pair, then add gains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import PAD
+from longtail.errors import ConfigError, CorpusError, RankingError
+from longtail.judge.calibration import Reliability, Threshold
+from longtail.kernels.hits import FILTERED, NOWHERE, SOUND, find_places
+from longtail.ranking import Ranking
+
+N_DECILES = 10
+RECALL_DEPTHS = (10, 20, 50, 100)  # where recall is reported as well, as far as the ranking reaches
+ROWS_AT_ONCE = 1 << 14  # bounds the memory beside the input, and stays in the processor's cache
+
+
+# -- the measures -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """True pairs (document, label) in the order of their places."""
+
+    place: np.ndarray  # where the label stands; 0 is first
+    size: np.ndarray  # how many true labels its document has
+    weight: np.ndarray  # the label's inverse propensity
+    decile: np.ndarray  # of the label, by training frequency
+
+    @classmethod
+    def of(cls, place: np.ndarray, size: np.ndarray, weight: np.ndarray, decile: np.ndarray) -> Pairs:
+        """Pairs given in any order."""
+        order = np.argsort(place, kind="stable")
+        return cls(place[order], size[order], weight[order], decile[order])
+
+    def first(self, k: int) -> Pairs:
+        """Those among the first k of their rankings."""
+        end = np.searchsorted(self.place, k)
+        return Pairs(self.place[:end], self.size[:end], self.weight[:end], self.decile[:end])
+
+
+def precision(top: Pairs, k: int) -> np.ndarray:
+    """1 / k: also where a document has fewer than k predictions or true labels."""
+    return np.full(len(top.place), 1 / k)
+
+
+def ndcg(top: Pairs, k: int) -> np.ndarray:
+    """1 / log2(place + 1), relative to the document's true labels all in front."""
+    best = np.minimum(top.size, k)  # true labels that could be among the first k
+    ideal = np.cumsum(1 / np.log2(np.arange(2, best.max(initial=0) + 2)))
+    return 1 / np.log2(top.place + 2.0) / ideal[best - 1]
+
+
+def recall(top: Pairs, k: int) -> np.ndarray:
+    """1 / |Y|."""
+    return 1 / top.size
+
+
+class Metric(NamedTuple):
+    """What a true pair among the first k earns, and what the sum is divided by."""
+
+    gain: Callable[[Pairs, int], np.ndarray]
+    propensity: bool = False  # gains are weighted, and divided by those of the best possible ranking
+    over: Literal["documents", "labels"] = "documents"  # what else the mean is taken over
+
+
+METRICS = {
+    "P": Metric(precision),
+    "nDCG": Metric(ndcg),
+    "R": Metric(recall),
+    "PSP": Metric(precision, propensity=True),
+    "PSnDCG": Metric(ndcg, propensity=True),
+    "PSR": Metric(recall, propensity=True),
+    "coverage": Metric(recall, over="labels"),
+}
+
+
+def cut_off(metric: str) -> int:
+    """The k of a metric's name."""
+    name, _, k = metric.partition("@") if isinstance(metric, str) else ("", "", "")
+    if name not in METRICS or not k.isdecimal() or int(k) < 1:
+        raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
+    return int(k)
+
+
+# -- what training knew of the labels -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """How often training saw each label: what propensities and deciles are made from."""
+
+    counts: np.ndarray  # (labels,) training documents that carry the label
+    documents: int  # training documents, those without labels included
+
+    @classmethod
+    def of(cls, train_labels: sp.csr_array) -> Frequencies:
+        """From the training documents' label matrix; any stored value but 0 means "carries the label"."""
+        binary = _binary(train_labels)
+        return cls(np.bincount(binary.indices, minlength=binary.shape[1]), binary.shape[0])
+
+    def deciles(self) -> np.ndarray:
+        """0 for the tenth of the labels with most training documents … 9 for the rarest; ties by index."""
+        n_labels, decile = len(self.counts), np.empty(len(self.counts), np.int64)
+        falling = np.argsort(-self.counts.astype(np.int64), kind="stable")
+        decile[falling] = np.arange(n_labels) * N_DECILES // max(n_labels, 1)
+        return decile
+
+
+def inverse_propensity(train: Frequencies, a: float, b: float) -> np.ndarray:
+    """w_l = 1 + C (n_l + b)^-a with C = (ln N - 1)(b + 1)^a: how much more a label counts for being easily missed.
+
+    Jain et al., KDD 2016: n_l of N training documents carry label l.  The constants belong to the
+    data: 0.55 and 1.5 for most, 0.6 and 2.6 for Amazon's, 0.5 and 0.4 for Wikipedia-500K's (docs/metrics.md).
+    With N < e, as in toys, C is negative and rare labels count less.
+    """
+    if not all(isinstance(one, Real) for one in (a, b)) or not (0 <= a <= 10 and 1e-6 <= b <= 1e6):
+        raise ConfigError(f"propensity constants a = {a!r:.30}, b = {b!r:.30}: a lies from 0 to 10, b from 1e-6 to 1e6")
+    if train.documents < 1:
+        raise CorpusError("propensities come from training documents, and there are none")
+    scale = (math.log(train.documents) - 1) * (b + 1) ** a
+    return 1 + scale * (train.counts + b) ** -a
+
+
+# -- the result ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Decile:
+    """How a tenth of the labels fares: 1 holds the labels with most training documents, 10 the rarest.
+
+    `contribution` keeps the numerator's part that falls on these labels: over the ten deciles it sums to the
+    metric.  `within` takes the truth to be these labels only, and the documents to be those that have one.
+    """
+
+    decile: int
+    labels: int
+    most_frequent: int  # training documents of its first label
+    least_frequent: int  # and of its last
+    documents: int  # scored documents with at least one of these labels
+    pairs: int  # true pairs (document, label) in it
+    contribution: dict[str, float]  # percent, "P@1" …
+    within: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A ranking's scores in percent, and whose they are."""
+
+    metrics: dict[str, float]  # "P@1" …
+    by_decile: list[Decile]  # empty when the training frequencies are unknown
+    recall_curve: np.ndarray  # (k,) R@1, R@2, …
+    reliability: Reliability | None = None  # what scores say against what is true
+    threshold: Threshold | None = None  # what the model's own threshold is worth here, if it has one
+    corpus: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `longtail evaluate --json` writes."""
+        deciles = [_rounded(asdict(decile)) for decile in self.by_decile]
+        told: dict[str, Any] = {"metrics": _rounded(self.metrics), "by_decile": deciles}
+        if self.reliability is not None:
+            told["reliability"] = asdict(self.reliability)
+        if self.threshold is not None:
+            told["threshold"] = asdict(self.threshold)
+        return told | {"corpus": self.corpus, "model": self.model}
+
+
+def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+    nested = {name: _rounded(value) for name, value in values.items() if isinstance(value, dict)}
+    return {name: round(value, 4) for name, value in values.items() if name not in nested} | nested
+
+
+# -- scoring ------------------------------------------------------------------------------------------------------
+
+
+def evaluate_ranking(
+    ranking: Ranking,
+    truth: sp.csr_array,
+    *,
+    train: Frequencies | None = None,
+    a: float = 0.55,
+    b: float = 1.5,
+    ks: Sequence[int] = (1, 3, 5),
+    filtered: sp.csr_array | None = None,
+) -> Evaluation:
+    """Every metric of METRICS at every k, recall deeper too, and all by label-frequency decile.
+
+    Any stored value of `truth` but 0 means a true label.  Without `train` there are neither propensities nor
+    deciles.  Pairs in `filtered` leave the truth and the ranking, whose later labels move up.  Documents
+    without true labels count 0; where there is nothing at all to find, a metric is 0.
+
+    >>> best_first = Ranking(np.array([[2, 0], [1, 2]], np.int32), np.array([[0.9, 0.1], [0.7, 0.6]], np.float32))
+    >>> truth = sp.csr_array([[1, 0, 0], [0, 1, 1]])
+    >>> evaluate_ranking(best_first, truth, ks=[1, 2]).metrics["P@2"]
+    75.0
+    """
+    _check_fit(ranking, truth, train, filtered)
+    columns = _columns(ks, ranking.k, propensity=train is not None)
+    known = _Known.of(truth.shape[1], train, a, b)
+    documents = _Tally([column for column in columns if column.metric.over == "documents"], known, ranking.k)
+    labels = _Tally([column for column in columns if column.metric.over == "labels"], known, ranking.k)
+    best_place = np.full(truth.shape[1], NOWHERE + 1, np.int32)  # a label that is never true stays behind the unranked
+    for document, label, place in _true_pairs(ranking.labels, truth, filtered):
+        documents.add(document, label, place)
+        np.minimum.at(best_place, label, place)
+    present = np.flatnonzero(best_place <= NOWHERE)
+    for rows in _batches(len(present)):
+        label = present[rows]
+        labels.add(np.arange(len(label)), label, best_place[label])
+    contribution = documents.contributions(len(ranking)) | labels.contributions(len(present))
+    within = documents.within() | labels.within()
+    return Evaluation(
+        {name: float(parts.sum()) for name, parts in contribution.items()},
+        [] if train is None else _deciles(contribution, within, documents, train),
+        100 * np.cumsum(documents.recall_at) / len(ranking),
+    )
+
+
+class _Column(NamedTuple):
+    """One number of the result: a metric at a k."""
+
+    name: str
+    metric: Metric
+    k: int
+
+
+def _columns(ks: Sequence[int], depth: int, *, propensity: bool) -> list[_Column]:
+    if not len(ks) or any(not isinstance(k, (int, np.integer)) or k < 1 for k in ks):
+        raise ConfigError(f"ks = {ks}: name at least one cut-off, each a whole number from 1")
+    deeper = {"R": [k for k in RECALL_DEPTHS if k <= depth]}
+    return [
+        _Column(f"{name}@{k}", metric, int(k))
+        for name, metric in METRICS.items()
+        if propensity or not metric.propensity
+        for k in sorted({*ks, *deeper.get(name, [])})
+    ]
+
+
+class _Known(NamedTuple):
+    """What is known of each label before any document is looked at."""
+
+    weight: np.ndarray
+    priority: np.ndarray  # its place when all labels are sorted by falling weight
+    decile: np.ndarray
+    n_deciles: int
+
+    @classmethod
+    def of(cls, n_labels: int, train: Frequencies | None, a: float, b: float) -> _Known:
+        if train is None:
+            return cls(np.ones(n_labels), np.arange(n_labels), np.zeros(n_labels, np.int64), 1)
+        weight, priority = inverse_propensity(train, a, b), np.empty(n_labels, np.int64)
+        priority[np.argsort(-weight, kind="stable")] = np.arange(n_labels)
+        return cls(weight, priority, train.deciles(), N_DECILES)
+
+
+class _Tally:
+    """Gains added up by column and decile, some documents at a time."""
+
+    def __init__(self, columns: list[_Column], known: _Known, depth: int):
+        self.columns, self.known = columns, known
+        shape = (len(columns), known.n_deciles)
+        self.earned, self.ideal = np.zeros(shape), np.zeros(shape)
+        self.earned_within, self.ideal_within = np.zeros(shape), np.zeros(shape)
+        self.documents, self.pairs = np.zeros(shape[1], np.int64), np.zeros(shape[1], np.int64)
+        self.recall_at = np.zeros(depth)
+
+    def add(self, document: np.ndarray, label: np.ndarray, place: np.ndarray) -> None:
+        """Count the true pairs of whole documents."""
+        decile = self.known.decile[label]
+        part = document * self.known.n_deciles + decile  # a document's labels of one decile, as if a document
+        ranked = self._pairs(document, label, place)
+        depth = len(self.recall_at)
+        top = ranked.first(depth)
+        self.recall_at += np.bincount(top.place, recall(top, depth), minlength=depth)
+        self.earned += self._gains(ranked)
+        self.earned_within += self._gains(self._pairs(part, label, place))
+        if any(column.metric.propensity for column in self.columns):
+            self.ideal += self._gains(self._pairs(document, label, self._ideal_places(document, label)))
+            self.ideal_within += self._gains(self._pairs(part, label, self._ideal_places(part, label)))
+        self.pairs += np.bincount(decile, minlength=self.known.n_deciles)
+        parts = np.flatnonzero(np.bincount(part))
+        self.documents += np.bincount(parts % self.known.n_deciles, minlength=self.known.n_deciles)
+
+    def contributions(self, n_documents: int) -> dict[str, np.ndarray]:
+        """Percent by column: each decile's part of the metric."""
+        return {
+            column.name: _percent(earned, ideal.sum() if column.metric.propensity else n_documents)
+            for column, earned, ideal in zip(self.columns, self.earned, self.ideal)
+        }
+
+    def within(self) -> dict[str, np.ndarray]:
+        """Percent by column: the metric if only a decile's labels were there."""
+        return {
+            column.name: _percent(earned, ideal if column.metric.propensity else self.documents)
+            for column, earned, ideal in zip(self.columns, self.earned_within, self.ideal_within)
+        }
+
+    def _pairs(self, document: np.ndarray, label: np.ndarray, place: np.ndarray) -> Pairs:
+        size = np.bincount(document)[document]
+        return Pairs.of(place, size, self.known.weight[label], self.known.decile[label])
+
+    def _ideal_places(self, document: np.ndarray, label: np.ndarray) -> np.ndarray:
+        """Each true label's place when its document's true labels stand alone, by falling weight."""
+        order = np.argsort(document * len(self.known.priority) + self.known.priority[label])
+        sizes = np.bincount(document)
+        place = np.empty(len(document), np.int64)
+        place[order] = np.arange(len(document)) - (np.cumsum(sizes) - sizes)[document[order]]
+        return place
+
+    def _gains(self, pairs: Pairs) -> np.ndarray:
+        gains = np.empty((len(self.columns), self.known.n_deciles))
+        for at, (_, metric, k) in enumerate(self.columns):
+            top = pairs.first(k)
+            gain = metric.gain(top, k) * top.weight if metric.propensity else metric.gain(top, k)
+            gains[at] = np.bincount(top.decile, gain, minlength=self.known.n_deciles)
+        return gains
+
+
+def _percent(earned: np.ndarray, possible: np.ndarray | float) -> np.ndarray:
+    return 100 * np.divide(earned, possible, out=np.zeros_like(earned), where=np.asarray(possible) != 0)
+
+
+def _deciles(
+    contribution: dict[str, np.ndarray], within: dict[str, np.ndarray], tally: _Tally, train: Frequencies
+) -> list[Decile]:
+    deciles = []
+    for at in range(N_DECILES):
+        counts = train.counts[tally.known.decile == at]
+        deciles.append(
+            Decile(
+                decile=at + 1,
+                labels=len(counts),
+                most_frequent=int(counts.max()) if len(counts) else 0,
+                least_frequent=int(counts.min()) if len(counts) else 0,
+                documents=int(tally.documents[at]),
+                pairs=int(tally.pairs[at]),
+                contribution={name: float(parts[at]) for name, parts in contribution.items()},
+                within={name: float(parts[at]) for name, parts in within.items()},
+            )
+        )
+    return deciles
+
+
+def _true_pairs(
+    labels: np.ndarray, truth: sp.csr_array, filtered: sp.csr_array | None
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(document, label, place) of every true pair that is to be scored, some documents at a time."""
+    for rows in _batches(len(labels)):
+        ranked, true = labels[rows], _binary(truth[rows])
+        without = sp.csr_array(true.shape, dtype=bool) if filtered is None else _binary(filtered[rows])
+        place, malformed = find_places(ranked, true, without)
+        if malformed != SOUND:
+            raise RankingError(_what_is_wrong(ranked[malformed], rows.start + malformed, true.shape[1]))
+        document, keep = np.repeat(np.arange(len(ranked)), np.diff(true.indptr)), place != FILTERED
+        yield document[keep], true.indices[keep], place[keep]
+
+
+def _batches(n_rows: int) -> Iterator[slice]:
+    return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n_rows, ROWS_AT_ONCE))
+
+
+def _binary(matrix: sp.csr_array) -> sp.csr_array:
+    """A copy whose stored entries are the pairs that hold: each once, none of them 0."""
+    binary = sp.csr_array(matrix).astype(bool, copy=True)
+    binary.sum_duplicates()
+    binary.eliminate_zeros()
+    return binary
+
+
+def _what_is_wrong(row: np.ndarray, at: int, n_labels: int) -> str:
+    ranked = row[row != PAD]
+    unknown = ranked[(ranked < 0) | (ranked >= n_labels)]
+    if len(unknown):
+        return f"row {at} of the ranking names label {unknown[0]}, but the labels are 0 to {n_labels - 1}"
+    if (row[: len(ranked)] == PAD).any():
+        return f"row {at} of the ranking has a label behind PAD ({PAD}); PAD only fills the end of a row"
+    label, times = np.unique(ranked, return_counts=True)
+    return f"row {at} of the ranking names label {label[times > 1][0]} twice"
+
+
+def _check_fit(ranking: Ranking, truth: sp.csr_array, train: Frequencies | None, filtered: sp.csr_array | None) -> None:
+    if len(ranking) != truth.shape[0]:
+        raise RankingError(f"the ranking has {len(ranking)} rows, but the truth has {truth.shape[0]} documents")
+    if len(ranking) == 0:
+        raise CorpusError("there are no documents to evaluate")
+    if ranking.labels.dtype.kind not in "iu":
+        raise RankingError(f"a ranking's labels are indices; these are {ranking.labels.dtype}")
+    if train is not None and len(train.counts) != truth.shape[1]:
+        raise CorpusError(f"training knew {len(train.counts)} labels, but the truth has {truth.shape[1]}")
+    if filtered is not None and filtered.shape != truth.shape:
+        raise CorpusError(f"the filter is for {filtered.shape} documents and labels, but the truth is {truth.shape}")

@@ -1,0 +1,202 @@
+"""What is chosen by validation documents after training: probabilities, thresholds, and the weights of an ensemble.
+
+Nothing here may see what a model is judged by, nor what it learned from: of the documents it was trained on a model is
+too sure.  A corpus with an official validation split has documents for it, but for those that chose something in the
+training already; of any other some must be left out of the training (`longtail train --hold-out`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Corpus, Splits, one_split
+from longtail.errors import CorpusError
+from longtail.judge.calibration import (
+    Calibration,
+    Reliability,
+    Target,
+    Tuning,
+    choose_threshold,
+    fit_curve,
+    reliability,
+)
+from longtail.judge.ensemble import choose_weights
+from longtail.judge.evaluation import DEPTH, in_model_order, spare, without_filtered
+from longtail.judge.metrics import Frequencies, cut_off, evaluate_ranking
+from longtail.predict.predictor import Ensemble, Predictor, combine, model_of, models_of
+from longtail.ranking import Ranking, check_k
+
+FEW = 100  # documents below which a calibration is told to be uncertain
+SHOWN = 5  # labels of a document whose calibration is told: those that people are usually shown
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibrated:
+    """A model whose scores are probabilities, and how far they were from it before and are now."""
+
+    model: Predictor
+    before: Reliability
+    after: Reliability  # of documents that the curve did not see: each half by a curve from the other
+
+
+def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None, k: int = DEPTH) -> Calibrated:
+    """Learn by these documents what a model's scores are worth; with a target, also choose a threshold.
+
+    Targets are "f1", "precision=0.9" and "recall=0.8"; k is how many labels a document gets at most, and how many of
+    its labels count.
+    """
+    model, corpus, k = model_of(model), one_split(corpus, "valid"), check_k(k)
+    target = None if threshold is None else Target.of(threshold)
+    refuse(corpus, [model])
+    raw, left = dataclasses.replace(model, calibration=None), unspent(corpus, [model])
+    ranking, truth = _ranked(raw, left, k)
+    curve = fit_curve(ranking, truth)
+    chosen = None
+    if target is not None:
+        # As the curve has them: steps that only keep an order depend on how many labels are asked for.
+        probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
+        chosen = choose_threshold(probable, truth, target)
+    about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus, len(left))})
+    calibrated = dataclasses.replace(raw, calibration=Calibration(curve, chosen), about=about)
+    return Calibrated(
+        calibrated,
+        reliability(ranking, truth, min(k, SHOWN)),
+        reliability(_cross_fitted(ranking, truth), truth, min(k, SHOWN)),
+    )
+
+
+def _cross_fitted(ranking: Ranking, truth: sp.csr_array) -> Ranking:
+    """Each half of the documents calibrated by the other; a curve is always right about what it was learned from."""
+    halves = [np.arange(start, len(ranking), 2) for start in (0, 1)]
+    parts = []
+    for mine, other in (halves, halves[::-1]):
+        learned = Ranking(ranking.labels[other], ranking.scores[other])
+        asked = Ranking(ranking.labels[mine], ranking.scores[mine])
+        parts.append((mine, fit_curve(learned, truth[other]).calibrated(asked) if len(other) else asked))
+    return Ranking.gathered(parts, len(ranking), ranking.k)
+
+
+def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") -> tuple[Predictor, float]:
+    """An ensemble whose weights rank these documents best, and how well it does, in percent."""
+    members, corpus, k = models_of(members), one_split(corpus, "valid"), cut_off(metric)
+    refuse(corpus, members)
+    combine(members)  # members that do not fit together are told apart before any of them ranks
+    left = unspent(corpus, members)
+    truth, filtered = in_model_order(members[0], left)
+    rankings = [member.rank(left.documents, max(k, Ensemble.POOL) + spare(filtered)) for member in members]
+    counts = np.pad(members[0].counts, (0, truth.shape[1] - len(members[0].labels)))
+    seen = Frequencies(counts, members[0].about.corpus["documents"])
+
+    def worth(ranking: Ranking) -> float:
+        return evaluate_ranking(ranking, truth, train=seen, ks=[k], filtered=filtered).metrics[metric]
+
+    weights, value = choose_weights(rankings, worth, min(k + spare(filtered), rankings[0].k))
+    both = combine(members, weights)
+    chosen = _whose(corpus, len(left)) | {"metric": metric, "value": round(value, 4)}
+    return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
+
+
+def _ranked(model: Predictor, corpus: Corpus, k: int) -> tuple[Ranking, sp.csr_array]:
+    if len(corpus) == 0:
+        raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to choose by")
+    truth, filtered = in_model_order(model, corpus)
+    ranking, truth = without_filtered(model.rank(corpus.documents, k + spare(filtered)), truth, filtered)
+    return ranking.top(k), truth
+
+
+def _whose(corpus: Corpus, documents: int) -> dict[str, Any]:
+    """The split, by its own fingerprint even where some of it was left out, and how many documents chose."""
+    about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
+    return about | {"split": corpus.role, "documents": documents}
+
+
+# -- which documents may choose -------------------------------------------------------------------------------------
+
+
+def validation_split(splits: Splits, name: str, models: Sequence[Predictor]) -> Corpus:
+    """The documents of a split, if these models may be tuned by them."""
+    corpus = splits.split(name)
+    refuse(corpus, models)
+    if any(learned_documents(model, corpus, splits) for model in models):
+        raise CorpusError(f"{corpus.name}: the model learned from the trn split; choose by val, which it never saw")
+    return corpus
+
+
+def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
+    """Raise if these are test documents, or those that a model learned from."""
+    if corpus.role == "test":
+        raise CorpusError(
+            f"{corpus.name}: this is the test split, and what is chosen by it cannot be judged by it; choose by val"
+        )
+    if corpus.fingerprint and corpus.fingerprint in _learned_from(models):
+        raise CorpusError(f"{corpus.name}: the model learned from these documents; choose by some that it never saw")
+    if _learned_from(models).intersection(corpus.part_of) - {""}:
+        raise CorpusError(
+            f"{corpus.name} has no validation split of its own, and the model was trained on all of its documents; "
+            "train it with --hold-out (on splits.without_valid), which leaves those of the val split out"
+        )
+
+
+def unspent(corpus: Corpus, models: Sequence[Predictor]) -> Corpus:
+    """The documents that chose nothing of these models while they were trained."""
+    spent = [tuning.rows for tuning in _tunings(models, corpus)]
+    if not spent:
+        return corpus
+    left = np.setdiff1d(np.arange(len(corpus)), np.concatenate(spent))
+    if len(left) == 0:
+        raise CorpusError(
+            f"{corpus.name}: all {len(corpus):,} documents of the {corpus.role} split chose settings of the model when "
+            "it was trained; choose by others, or train it with fewer valid_documents"
+        )
+    return corpus.subset(left, corpus.role)
+
+
+def _tunings(models: Sequence[Predictor], corpus: Corpus) -> list[Tuning]:
+    """What models remember of documents of this very split."""
+    found = [getattr(one.model, "tuning", None) for one in _all_of(models)]
+    return [tuning for tuning in found if tuning is not None and tuning.split and tuning.split == corpus.fingerprint]
+
+
+def _learned_from(models: Sequence[Predictor]) -> set[str]:
+    return {model.about.corpus.get("fingerprint", "") for model in _all_of(models)}
+
+
+def cautions(model: Predictor, corpus: Corpus, splits: Splits) -> list[str]:
+    """Why numbers on these documents, a split of `splits`, make a model look better than it is: a sentence a reason."""
+    told = []
+    if learned := learned_documents(model, corpus, splits):
+        who = "a member of the ensemble" if isinstance(model.model, Ensemble) else "the model"
+        which = "these very documents" if learned == len(corpus) else f"{learned:,} of these {len(corpus):,} documents"
+        told.append(f"{who} learned from {which}; the numbers flatter it and say nothing about new documents")
+    if chosen := chosen_by(model, corpus):
+        told.append(f"these very documents chose the model's {' and '.join(chosen)}; the numbers flatter it")
+    return told
+
+
+def learned_documents(model: Predictor, corpus: Corpus, splits: Splits) -> int:
+    """How many documents of a split a model or one of its members learned from."""
+    learned = _learned_from([model]) - {""}
+    if learned.intersection((corpus.fingerprint, *corpus.part_of)):
+        return len(corpus)
+    if corpus.role == "train" and splits.without_valid.fingerprint in learned:
+        return len(splits.without_valid)
+    return 0
+
+
+def chosen_by(model: Predictor, corpus: Corpus) -> list[str]:
+    """What of a model was chosen by these very documents."""
+    whose = [(what, about) for one in _all_of([model]) for what, about in one.about.chosen.items()]
+    later = {what for what, about in whose if about["fingerprint"] == corpus.fingerprint}
+    return sorted(later | ({"settings"} if _tunings([model], corpus) else set()))
+
+
+def _all_of(models: Sequence[Predictor]) -> Iterator[Predictor]:
+    for model in models:
+        yield model
+        if isinstance(model.model, Ensemble):
+            yield from _all_of(model.model.members)

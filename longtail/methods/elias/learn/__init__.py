@@ -1,0 +1,1 @@
+"""The half of ELIAS that learns."""

@@ -1,0 +1,169 @@
+"""The network that ELIAS trains, twice: an encoder, a graph and classifiers, and what a batch makes them learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Generic, Self, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from longtail.corpus import PAD
+from longtail.data.batches import Batches, generator, longest_first
+from longtail.encoders.learn.batches import BagBatch, TokenBatch
+from longtail.encoders.learn.text import BagText, TransformerText
+from longtail.methods.elias import Stage
+from longtail.rankers.clustered import Clustered
+from longtail.rankers.graphed import Graphed
+from longtail.rankers.learn.candidates import in_order
+from longtail.rankers.learn.clustered import array_of
+from longtail.rankers.learn.graphed import GraphHeads, OneVsAll
+from longtail.ranking import Ranking
+from longtail.train.loop import on_device
+from longtail.train.optim import Group, Optim, adamw
+from longtail.train.row_adam import RowAdam
+
+Encoder = BagText | TransformerText
+Head = TypeVar("Head", GraphHeads, OneVsAll)
+
+
+class Network(nn.Module, Generic[Head]):
+    """An encoder and what stands on its vectors.
+
+    With `negatives`, the candidates of a batch are its true labels and so many that each of its documents brings:
+    drawn from those that it ranked first when the epoch began, and a few from all.
+    """
+
+    pool: Tensor | None  # (documents, POOL) int32 labels, PAD
+
+    def __init__(self, encoder: Encoder, heads: Head, stage: Stage, negatives: Negatives | None = None):
+        super().__init__()
+        self.encoder, self.stage, self.negatives = encoder, stage, negatives
+        self.heads: Head = heads
+        self.settled: Graphed | Clustered | None = None  # while nothing learns, so that every label is read once
+        self.register_buffer("pool", None if negatives is None else negatives.any())
+
+    def start_epoch(self, epoch: int) -> None:
+        """True labels are looked for where they now hang most firmly, and negatives are what now is hardest."""
+        if not isinstance(self.heads, GraphHeads):
+            return
+        self.heads.router.find_parents()
+        if self.negatives is not None and self.pool is not None and epoch > 0:
+            self.pool.copy_(self.negatives.hardest(self.encoder, self.heads))
+            self.train()
+
+    def loss(self, batch: BagBatch | TokenBatch) -> Tensor:
+        """L = L_c + λ L_s, or of all labels the logistic loss."""
+        if self.negatives is None or not isinstance(self.heads, GraphHeads):
+            return self.heads.loss(self.encoder(batch), batch.positives)
+        assert self.pool is not None
+        candidates = self.negatives.with_true(batch.positives, self.pool[batch.rows])
+        return self.heads.loss_on(candidates, self.encoder(batch), batch.positives)
+
+    def rank(self, batch: BagBatch | TokenBatch, k: int) -> Ranking:
+        """What validation judges."""
+        if self.settled is None:
+            self.settled = self.heads.settled()
+        return self.settled.rank(self.encoder(batch).cpu().numpy(), k)
+
+    def train(self, mode: bool = True) -> Self:
+        """Whoever starts to learn, or stops, forgets what the heads had come to."""
+        self.settled = None
+        return super().train(mode)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Every kind of parameter at its own rate."""
+        return encoder_groups(self.encoder, self.stage, optim) + head_groups(self.heads, self.stage, optim)
+
+
+# -- what learns how fast ----------------------------------------------------------------------------------------------
+
+
+def encoder_groups(encoder: Encoder, stage: Stage, optim: Optim) -> list[Group]:
+    """A bag has few weights beside its token vectors, and none that knew anything before."""
+    if isinstance(encoder, BagText):
+        own, words = stage.cluster_lr, stage.label_lr
+    else:
+        own, words = optim.lr, encoder.encoder.word_lr or optim.lr
+    groups = [Group("encoder", adamw(encoder.dense, own, optim.weight_decay), optim.accumulate)]
+    return [*groups, Group("words", RowAdam(encoder.tables, words), optim.accumulate)] if encoder.tables else groups
+
+
+def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> list[Group]:
+    """Labels and edges move where a batch touched them.
+
+    Edges could be averaged, since stage 2 moves their weights and never their labels; like the authors we do not.
+    """
+    groups = [Group("labels", RowAdam(heads.classifiers.tables, stage.label_lr), stage.accumulate)]
+    if heads.classifiers.dense:
+        blocks = adamw(heads.classifiers.dense, stage.cluster_lr, optim.weight_decay)
+        groups.append(Group("label texts", blocks, stage.accumulate))
+    if isinstance(heads, OneVsAll):
+        return groups
+    clusters, edges = heads.router.clusters.parameters(), heads.router.edges
+    groups.append(Group("clusters", adamw(clusters, stage.cluster_lr, optim.weight_decay), stage.accumulate))
+    if edges.requires_grad:
+        edge_lr = stage.label_lr if stage.edge_lr is None else stage.edge_lr
+        groups.append(Group("edges", RowAdam([edges], edge_lr), stage.accumulate, average=False))
+    return groups
+
+
+# -- negatives -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """How documents come by the labels that they bring to their batch."""
+
+    each: int  # brought by a document
+    texts: Batches = field(repr=False)
+
+    def any(self) -> Tensor:
+        """Before anything is known: labels that some document has."""
+        return self.known[torch.randint(len(self.known), (len(self.texts.lengths), POOL))]
+
+    @cached_property
+    def known(self) -> Tensor:
+        """Of labels without documents nothing is known, so they are nobody's hard negatives."""
+        return torch.from_numpy(np.unique(self.texts.labels.indices).astype(np.int32))
+
+    def hardest(self, encoder: Encoder, heads: GraphHeads) -> Tensor:
+        """The labels that every document ranks first of those it believes in most."""
+        vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
+        settled = heads.settled()
+        near = replace(settled.index, shortlist=min(settled.index.shortlist, RANKED))
+        labels = replace(settled, index=near).rank(vectors, POOL).labels
+        labels[~np.isin(labels, self.known.numpy())] = PAD
+        return torch.from_numpy(labels)
+
+    def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
+        """True labels and some of the documents' pools, and for every `EASY` of these any label: in order, once."""
+        shape = len(pool), self.each
+        hard = pool.gather(1, torch.randint(POOL, shape, device=pool.device))
+        easy = torch.randint(self.texts.labels.shape[1], (math.ceil(hard.numel() / EASY),))
+        names = np.concatenate([array_of(part).ravel() for part in (positives, hard, easy)])
+        return in_order(names[names != PAD]).astype(np.int64)
+
+
+POOL = 100  # labels that a document draws its negatives from
+RANKED = (
+    400  # labels whose scores fill a pool: fewer than are ranked in the end, for all of train is ranked every epoch
+)
+EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
+
+
+def vectors_of(encoder: Encoder, batches: Batches, device: str) -> np.ndarray:
+    """φ of all documents, (documents, dim) float32."""
+    encoder.eval()
+    vectors = np.empty((len(batches.lengths), encoder.dim), np.float32)
+    for rows in longest_first(batches.lengths, AT_ONCE):
+        batch = on_device(batches.batch(rows, generator(0)), torch.device(device))
+        with torch.inference_mode():
+            vectors[rows] = encoder(batch).cpu().numpy()
+    return vectors
+
+
+AT_ONCE = 128  # documents read together where nothing is learned

@@ -1,0 +1,50 @@
+"""What answers of ELIAS: an encoder, and on its vectors a graph that leads to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from longtail.corpus import Documents
+from longtail.encoders.text import TextEncoder
+from longtail.invariants import Unsound
+from longtail.rankers.clustered import Clustered
+from longtail.rankers.graphed import Graphed
+from longtail.ranking import Ranking
+
+
+@dataclass(frozen=True)
+class Elias:
+    """An encoder, and on its vectors a graph that leads to labels, or classifiers of all labels."""
+
+    encoder: TextEncoder
+    graphed: Graphed | None = None
+    one_vs_all: Clustered | None = None
+
+    def check(self) -> None:
+        """There is one way to rank."""
+        if (self.graphed is None) == (self.one_vs_all is None):
+            raise Unsound("there must be a graph or classifiers of all labels, and not both")
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.graphed.index.n_labels if self.graphed is not None else self.one_vs_all.n_labels  # type: ignore[union-attr]
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document."""
+        parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
+        return Ranking.gathered(parts, len(documents), k)
+
+    def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors of some documents at a time, and which documents they are."""
+        return self.encoder.batches(documents)
+
+    def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:
+        """The same, given document vectors (documents, dim)."""
+        if self.graphed is not None:
+            return self.graphed.rank(vectors, k)
+        assert self.one_vs_all is not None
+        return self.one_vs_all.rank(vectors, k)

@@ -1,0 +1,313 @@
+"""The half of LightDXML that learns: label encoder and classifiers, each through the training loop, in turn.
+
+epoch of the classifiers    0         ê         2ê        ...       the last
+step 2: label vectors       learn     learn     learn               learn
+step 3: shortlists          find      find      find
+step 4: classifiers         learn ê   learn ê   learn ê   ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import spectral_norm
+
+from longtail.corpus import PAD
+from longtail.encoders.learn.bag import Dropout, bag
+from longtail.index.nearest import Nearest, Search, nearest_over
+from longtail.kernels.csr import rows_of
+from longtail.methods.lightdxml import Config, Data, Labels
+from longtail.methods.lightdxml.model import Encoder
+from longtail.rankers.fusion import Fusion
+from longtail.rankers.learn.candidates import (
+    Candidates,
+    Meeting,
+    apart,
+    meeting,
+    meeting_loss,
+    table_rows,
+    together,
+)
+from longtail.train.health import check_vectors
+from longtail.train.loop import seeded
+from longtail.train.optim import Group, Optim
+from longtail.train.row_adam import RowAdam
+from longtail.train.run import Run
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The label encoder's weights, as one turn hands them to the next."""
+
+    first: np.ndarray  # W⁽¹⁾: (hidden, dim)
+    first_offset: np.ndarray
+    second: np.ndarray  # W⁽²⁾: (dim, hidden)
+    second_offset: np.ndarray
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What steps 2 and 3 make of the documents' present vectors."""
+
+    layers: Layers
+    nearest: Nearest
+    shortlists: np.ndarray  # (documents, k) int32
+
+
+def learn(
+    embedded: Data, classified: Data, vectors: np.ndarray, config: Config, run: Run
+) -> tuple[Encoder, Nearest, Fusion]:
+    """Steps 2 to 5: label vectors from what is `embedded`, classifiers from what is `classified`, its first rows."""
+    encoder = Encoder(vectors, np.eye(config.dim, dtype=np.float32), np.zeros(config.dim, np.float32))
+    network, layers = None, first_layers(config.dim, config.labels, config.seed)
+    often = len(classified), replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
+    for turn, epoch in enumerate(range(0, config.classifiers.epochs, config.reindex)):
+        found = run.stage(f"labels-{turn}", embed_labels, embedded, encoder, layers, config, run, turn, *often)
+        layers, network = found.layers, network or started(vectors, found.nearest, classified.labels.shape[1], config)
+        meetings = Meetings(classified.documents, classified.labels, found.shortlists, config.classifiers.negatives)
+        run.train("classifiers", network, meetings, optim(config), seed=config.seed, until=epoch + config.reindex)
+        encoder = network.encoder()
+    assert network is not None
+    last = run.stage("labels-last", embed_labels, embedded, encoder, layers, config, run, turn + 1, 0, config.search)
+    return encoder, last.nearest, network.fusion(config.beta)
+
+
+EXACT_BELOW = 100_000  # labels that are compared faster than a graph is built and walked, when all documents ask
+
+
+def optim(config: Config) -> Optim:
+    """How the classifiers move."""
+    learning = config.classifiers
+    return Optim(
+        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", warmup=0.02,
+        keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
+    )  # fmt: skip
+
+
+# -- steps 2 and 3: label vectors and shortlists -------------------------------------------------------------------
+
+
+def embed_labels(
+    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, asking: int, search: Search
+) -> Turn:
+    """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
+    documents = encoder.documents(rows_of(data.documents))
+    has_words = np.diff(data.documents.indptr) > 0
+    check_vectors(documents, has_words, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
+    means = centroids(documents, data.labels)
+    learning, pairs = config.labels, Pairs(documents, means, data.labels)
+    moves = Optim(
+        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", keep="last"
+    )
+    network = LabelEncoder(layers, learning.relu)
+    network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
+    vectors = network.vectors(means)
+    check_vectors(vectors, np.asarray(means.any(axis=1)), "label vectors", LABEL_ADVICE.format(learning), run)
+    nearest = nearest_over(vectors, search)
+    return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
+
+
+LABEL_ADVICE = (
+    "The label encoder did this, most likely because labels.relu = {0.relu}, labels.start = {0.start} and "
+    "labels.lr = {0.lr:g}; try labels.relu = False, labels.start = identity, or a smaller labels.lr."
+)
+CLASSIFIER_ADVICE = "The document encoder did this; try a classifiers.lr smaller than {0.lr:g}."
+
+
+def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
+    """μ_l = 1/|P_l| Σ x_i over the documents of label l (5); 0 for a label that has none."""
+    counts = np.bincount(labels.indices, minlength=labels.shape[1])
+    means = (labels.T.astype(np.float32) @ documents) / np.maximum(counts, 1)[:, None]
+    return means.astype(np.float32)
+
+
+def first_layers(dim: int, learning: Labels, seed: int) -> Layers:
+    """Two layers that change nothing, or as torch draws them."""
+    with seeded(seed):
+        hidden = learning.hidden or dim
+        first, second = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+    if learning.start == "identity":
+        for layer in (first, second):
+            nn.init.eye_(layer.weight)
+            nn.init.zeros_(layer.bias)
+    return layers_of(first, second)
+
+
+def layers_of(first: nn.Linear, second: nn.Linear) -> Layers:
+    """Copies that no longer learn."""
+    return Layers(*(array(each) for each in (first.weight, first.bias, second.weight, second.bias)))
+
+
+class LabelEncoder(nn.Module):
+    """Z_l = W⁽²⁾(W⁽¹⁾ μ_l + b⁽¹⁾) + b⁽²⁾, with Eq. 4's ReLU around it if wanted."""
+
+    def __init__(self, layers: Layers, relu: bool):
+        super().__init__()
+        self.first = _linear(layers.first, layers.first_offset)
+        self.second = _linear(layers.second, layers.second_offset)
+        self.relu = relu
+
+    def forward(self, means: Tensor) -> Tensor:
+        """(labels, dim) from centroids of that shape."""
+        vectors = self.second(self.first(means))  # (4)
+        return vectors.relu() if self.relu else vectors
+
+    def loss(self, batch: Pair) -> Tensor:
+        """(2): Σ log(1 + ‖x_i − Z_l‖²) over a document's labels, the mean over documents."""
+        apart = batch.documents[batch.document] - self(batch.means)[batch.label]
+        return torch.log1p(apart.square().sum(1)).sum() / len(batch.documents)
+
+    def vectors(self, means: np.ndarray) -> np.ndarray:
+        """(labels, dim); 0 for labels without documents, which would all lie at the offset."""
+        with torch.no_grad():
+            vectors = self(torch.from_numpy(means)).numpy()
+        vectors[~means.any(axis=1)] = 0
+        return vectors
+
+    def layers(self) -> Layers:
+        """What the next turn starts from."""
+        return layers_of(self.first, self.second)
+
+
+def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(np.array(weight)))
+        layer.bias.copy_(torch.from_numpy(np.array(offset)))
+    return layer
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """A copy that does not learn."""
+    return np.array(tensor.detach().cpu().numpy(), np.float32)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Documents and the labels they carry."""
+
+    documents: Tensor  # (batch, dim) x
+    means: Tensor  # (labels, dim) μ of every label in the batch
+    document: Tensor  # (pairs,) place in `documents`
+    label: Tensor  # (pairs,) place in `means`
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Batches for the label encoder."""
+
+    documents: np.ndarray
+    means: np.ndarray
+    labels: sp.csr_array
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Vectors need no padding, so every document is as long as any other."""
+        return np.ones(len(self.documents), np.int64)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Pair:
+        """The documents at `rows` and their labels, each label once."""
+        true = self.labels[rows]
+        inside, places = np.unique(true.indices, return_inverse=True)
+        document = np.repeat(np.arange(len(rows)), np.diff(true.indptr))
+        arrays = self.documents[rows], self.means[inside], document, places
+        return Pair(*(torch.from_numpy(each) for each in arrays))
+
+
+# -- step 4: document encoder and classifiers ----------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """Token vectors, a residual layer, and a classifier a label."""
+
+    def __init__(self, vectors: Tensor, rows: Tensor, dropout: float, words_dropped: float = 0.0):
+        super().__init__()
+        dim = vectors.shape[1]
+        self.vectors, self.rows = nn.Parameter(vectors), nn.Parameter(rows)
+        self.biases = nn.Parameter(torch.full((len(rows), 1), START_BIAS))
+        linear = nn.Linear(dim, dim)
+        nn.init.eye_(linear.weight)
+        nn.init.zeros_(linear.bias)
+        self.residual: nn.Linear = spectral_norm(linear)  # type: ignore[assignment]
+        self.dropout, self.words = Dropout(dropout), Dropout(words_dropped)
+
+    def documents(self, batch: Meeting) -> Tensor:
+        """x̂ of the batch."""
+        weights = batch.weights_dropped(self.words)
+        positive = self.dropout(bag(self.vectors, batch.starts, batch.tokens, weights).relu())
+        return positive + self.dropout(self.residual(positive).relu())
+
+    def loss(self, batch: Meeting) -> Tensor:
+        """(7): binary cross-entropy over positives and shortlist, summed over a document's, the mean over documents."""
+        rows, biases = table_rows(self.rows, batch.candidates), table_rows(self.biases, batch.candidates)[:, 0]
+        return meeting_loss(self.documents(batch), rows, biases, batch)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Tokens and labels move where a batch touched them, the residual layer always."""
+        return [
+            Group("tables", RowAdam([self.vectors, self.rows, self.biases], optim.lr)),
+            Group("residual", torch.optim.Adam(self.residual.parameters(), RESIDUAL_RATE * optim.lr)),
+        ]
+
+    def encoder(self) -> Encoder:
+        """What the document encoder has come to."""
+        self.eval()
+        return Encoder(array(self.vectors), array(self.residual.weight), array(self.residual.bias))
+
+    def fusion(self, beta: float | None) -> Fusion:
+        """What the classifiers have come to."""
+        return Fusion(array(self.rows), array(self.biases)[:, 0], UNCHOSEN_BETA if beta is None else beta)
+
+
+START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
+RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a token or a label with few
+UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
+
+
+def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config) -> Network:
+    """A network before its first step."""
+    rows = torch.zeros(n_labels, config.dim)
+    with seeded(config.seed):
+        if config.classifiers.start == "labels":
+            rows[torch.from_numpy(nearest.labels.astype(np.int64))] = torch.from_numpy(np.array(nearest.vectors))
+        else:
+            nn.init.kaiming_uniform_(rows, a=5**0.5)
+        how = config.classifiers
+        return Network(torch.from_numpy(np.array(vectors)), rows, how.dropout, how.words_dropped)
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Batches for the classifiers.
+
+    Without `negatives`, a document meets its true labels and its whole shortlist.  With, it brings its true labels
+    and so many of its shortlist to the batch, where every document meets all of them.
+    """
+
+    bags: sp.csr_array
+    labels: sp.csr_array
+    shortlists: np.ndarray  # (documents, k)
+    negatives: int
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Bags need no padding, so every document is as long as any other."""
+        return np.ones(self.bags.shape[0], np.int64)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
+        """The documents at `rows` with their candidates."""
+        return meeting(rows_of(self.bags), rows, self._candidates(rows, self.labels[rows], rng))
+
+    def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
+        shortlists, width = self.shortlists[rows], self.shortlists.shape[1]
+        if self.negatives:
+            places = rng.integers(width, size=(len(rows), min(self.negatives, width)))
+            return together(true, np.take_along_axis(shortlists, places, axis=1))
+        found = shortlists != PAD
+        return apart(true, np.append(0, np.cumsum(found.sum(axis=1))), shortlists[found], with_true=True)  # P_i ∪ S_k

@@ -1,0 +1,49 @@
+"""What answers of LightXML: a transformer and the two heads on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from longtail.corpus import Documents
+from longtail.encoders.transformer import Transformer
+from longtail.invariants import agree
+from longtail.rankers.clustered import Clustered
+from longtail.ranking import Ranking
+
+
+@dataclass(frozen=True)
+class LightXML:
+    """A transformer and the two heads on it."""
+
+    encoder: Transformer
+    heads: Clustered
+    again: Transformer | None = None  # the discriminator's own transformer, where it has one
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.heads.n_labels
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document by σ(label)·σ(cluster)."""
+        parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
+        return Ranking.gathered(parts, len(documents), k)
+
+    def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors of some documents at a time, of both transformers side by side, and which documents they are."""
+        if self.again is None:
+            yield from self.encoder.batches(documents)
+            return
+        for (rows, vectors), (_, others) in zip(self.encoder.batches(documents), self.again.batches(documents)):
+            agree("vectors of both transformers", vectors.shape[1], others.shape[1])
+            yield rows, np.concatenate([vectors, others], axis=1)
+
+    def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:
+        """The same, given such vectors."""
+        if self.again is None:
+            return self.heads.rank(vectors, k)
+        one, other = (np.ascontiguousarray(half) for half in np.split(vectors, 2, axis=1))
+        return self.heads.rank(one, k, other)

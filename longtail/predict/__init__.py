@@ -1,0 +1,1 @@
+"""Trained models: saved, opened, asked."""

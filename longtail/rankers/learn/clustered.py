@@ -1,0 +1,130 @@
+"""The half of generator and discriminator that learns (see clustered.py for the formulas), in torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.corpus import PAD
+from longtail.index.clusters import Clusters
+from longtail.index.partition import members_of
+from longtail.rankers.clustered import Clustered, LabelVectors, Linear
+from longtail.rankers.label_start import LabelStart
+from longtail.rankers.learn.candidates import Candidates, apart, shortlist_loss, table_rows
+from longtail.rankers.learn.wide import Wide
+
+START_BIAS = -4.0  # few clusters and few candidates are right; a label seldom met must not start at a half
+
+
+class Heads(nn.Module):
+    """G, and D behind it where clusters hold more than one label."""
+
+    cluster_of: Tensor  # (labels,)
+
+    def __init__(self, dim: int, clusters: Clusters, beam: int, discriminator: Discriminator | None):
+        super().__init__()
+        self.clusters, self.beam, self.discriminator = clusters, min(beam, len(clusters)), discriminator
+        self.generator = Wide(dim, len(clusters))
+        nn.init.constant_(self.generator.bias, START_BIAS)
+        self.register_buffer("cluster_of", torch.from_numpy(clusters.of_label.astype(np.int64)), persistent=False)
+
+    def expect(self, labels: sp.csr_array) -> None:
+        """Clusters start as likely as they are among documents with these labels, whatever a text says.
+
+        From one start for all, thousands of labels that nobody carries have to be learned away first, and until then
+        they are most of the loss.
+        """
+        member = sp.csr_array((np.ones(labels.shape[1]), (np.arange(labels.shape[1]), self.clusters.of_label)))
+        share = (((labels @ member) > 0).sum(axis=0) + 0.5) / (labels.shape[0] + 1)
+        with torch.no_grad():
+            self.generator.bias.copy_(torch.from_numpy(np.log(share / (1 - share))))
+
+    def start(self, rows: LabelStart) -> None:
+        """Labels and clusters that have texts start there (see label_start.py); others stay as they were drawn."""
+        put(self.generator.weight, rows.clusters)
+        if self.discriminator is not None:
+            put(self.discriminator.rows, rows.labels)
+
+    def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
+        """(6): L = L_g + L_d, given document vectors (documents, dim) and true labels (documents, most), PAD."""
+        logits = self.generator(documents).float()
+        recall = F.binary_cross_entropy_with_logits(logits, self.targets(logits, positives), reduction="sum")  # (1)
+        recall = recall / len(logits)
+        if self.discriminator is None:
+            return recall
+        # Choosing candidates is a lookup: the generator learns from L_g alone, and its present mistakes become the
+        # discriminator's negatives.
+        return recall + self.discriminator.loss(documents, self.opened(logits.detach()), positives)
+
+    def opened(self, logits: Tensor) -> Tensor:
+        """(2): the clusters that the generator believes in most at this moment, (documents, beam)."""
+        return logits.topk(self.beam).indices
+
+    def targets(self, logits: Tensor, positives: Tensor) -> Tensor:
+        """y_g: 1 where a cluster holds a true label, (documents, clusters)."""
+        given = positives != PAD
+        targets = torch.zeros_like(logits)
+        targets[given.nonzero()[:, 0], self.cluster_of[positives[given]]] = 1
+        return targets
+
+    def settled(self) -> Clustered:
+        """What the heads have come to; on a CPU, views of what learns."""
+        discriminator = None if self.discriminator is None else self.discriminator.settled()
+        return Clustered(self.clusters, linear_of(self.generator), discriminator, self.beam)
+
+
+class Discriminator(nn.Module):
+    """D: a bottleneck, and a vector and a bias for every label, in the order of the clusters."""
+
+    def __init__(self, dim: int, label_dim: int, clusters: Clusters):
+        super().__init__()
+        self.bottleneck = nn.Linear(dim, label_dim)
+        self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(len(clusters.labels), label_dim)))
+        self.biases = nn.Parameter(torch.full((len(clusters.labels), 1), START_BIAS))
+        self.starts, self.place = clusters.starts, np.argsort(clusters.labels)
+
+    def loss(self, documents: Tensor, opened: Tensor, positives: Tensor) -> Tensor:
+        """(5): binary cross-entropy over the labels of the opened clusters and all true ones."""
+        met = self.candidates(opened.cpu().numpy(), positives.cpu().numpy())
+        labels, shortlist, targets = (
+            torch.from_numpy(part).to(documents.device) for part in (met.labels, met.shortlist, met.targets)
+        )
+        rows, biases = table_rows(self.rows, labels), table_rows(self.biases, labels)[:, 0]  # (3)
+        return shortlist_loss(self.bottleneck(documents).float(), rows, biases, shortlist, targets)  # (4)
+
+    def candidates(self, opened: np.ndarray, positives: np.ndarray) -> Candidates:
+        """S_g with every true label added; labels are named by their place in the order of the clusters."""
+        given = positives != PAD
+        counts = np.append(0, np.cumsum(given.sum(axis=1)))
+        entries = np.ones(counts[-1], np.float32), self.place[positives[given]], counts
+        true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
+        return apart(true, *members_of(self.starts, opened), with_true=True)
+
+    @property
+    def tables(self) -> list[nn.Parameter]:
+        """What has a row for every label, and learns with sparse gradients."""
+        return [self.rows, self.biases]
+
+    def settled(self) -> LabelVectors:
+        """What it has come to."""
+        return LabelVectors(linear_of(self.bottleneck), Linear(array_of(self.rows), array_of(self.biases)[:, 0]))
+
+
+def put(table: Tensor, rows: np.ndarray) -> None:
+    """Rows into a table, but for those that are 0."""
+    given = torch.from_numpy(np.array(rows)).to(table.device)
+    with torch.no_grad():
+        table.copy_(torch.where(given.any(dim=1, keepdim=True), given, table))
+
+
+def linear_of(layer: nn.Linear) -> Linear:
+    """A layer that no longer learns; on a CPU, views of what does."""
+    return Linear(array_of(layer.weight), array_of(layer.bias))
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The same of one tensor."""
+    return tensor.detach().cpu().numpy()

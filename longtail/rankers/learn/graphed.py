@@ -1,0 +1,226 @@
+"""The half of a graph and its label classifiers that learns (see graphed.py for the formulas), in torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.corpus import PAD
+from longtail.index.graph import Graph, GraphIndex
+from longtail.kernels import paths
+from longtail.kernels.paths import best_labels
+from longtail.rankers.clustered import Clustered, each_its_own
+from longtail.rankers.graphed import Graphed
+from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_rows
+from longtail.rankers.learn.clustered import array_of, linear_of
+from longtail.rankers.learn.label_rows import Classifiers
+from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
+
+ABSENT = -1e9  # the weight of an edge that is not there: nothing is left of it in a softmax
+
+
+@dataclass(frozen=True)
+class Found:
+    """The labels that a batch looks at."""
+
+    labels: Tensor  # (documents, K) int32, PAD where there are fewer; true labels first
+    log_beliefs: Tensor  # (documents, K): log ŷ
+
+    def targets(self, positives: Tensor) -> Tensor:
+        """(documents, K), true where a label is; all true ones are among a row's first."""
+        width = positives.shape[1]
+        first = self.labels[:, :width]
+        true = (first[:, :, None] == positives[:, None]).any(2) & (first != PAD)
+        return F.pad(true, (0, self.labels.shape[1] - width))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The clusters that a batch opens, and the edges that leave them."""
+
+    clusters: np.ndarray  # (documents, width) int32 rows of `labels`, PAD
+    log_beliefs: Tensor  # (documents, width): log ŝ_c
+    labels: np.ndarray  # (opened clusters, edges) int32, PAD
+    log_edges: Tensor  # (opened clusters, edges): log ŝ_c,l
+    n_labels: int
+    add: bool  # whether all paths to a label speak for it, or the best alone
+
+    def best(self, k: int, wanted: np.ndarray) -> np.ndarray:
+        """The k labels with the largest ŷ, those wanted first, (documents, k) int32."""
+        beliefs, edges = (array_of(each.exp()) for each in (self.log_beliefs, self.log_edges))
+        return best_labels(self.clusters, beliefs, self.labels, edges, self.n_labels, k, wanted, self.add)[0]
+
+    def log_beliefs_in(self, labels: np.ndarray) -> Tensor:
+        """log ŷ (6) of labels, (documents, any) with PAD; 0 at PAD and where no path leads."""
+        values = _LogBeliefs.apply(self.log_beliefs, self.log_edges, self, labels)
+        return values.masked_fill(values == -math.inf, 0).clamp(max=0)
+
+
+class _LogBeliefs(torch.autograd.Function):
+    """The compiled walk, on a CPU whatever the device of the rest: it is whole numbers, looked up."""
+
+    @staticmethod
+    def forward(ctx, log_beliefs: Tensor, log_edges: Tensor, walk: Opened, labels: np.ndarray) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        ctx.graph = walk.clusters, array_of(log_beliefs), walk.labels, array_of(log_edges), walk.n_labels, walk.add
+        ctx.wanted, ctx.values = labels, paths.log_beliefs(labels, *ctx.graph)
+        return torch.from_numpy(ctx.values).to(log_beliefs.device)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
+        parts = paths.log_belief_gradients(array_of(gradient), ctx.values, ctx.wanted, *ctx.graph)
+        of_beliefs, of_edges = (torch.from_numpy(part).to(gradient.device) for part in parts)
+        return of_beliefs, of_edges, None, None
+
+
+class GraphRouter(nn.Module):
+    """Ŵ_C and A: from documents to clusters and on to labels.  With β = ∞ the edges are sure, and A does not learn."""
+
+    parents: Tensor  # (labels,)
+
+    def __init__(
+        self, dim: int, graph: Graph, n_labels: int, beam: int, alpha: float, beta: float, shortlist: int,
+        add: bool = False,
+    ):  # fmt: skip
+        super().__init__()
+        n_clusters = len(graph.labels)
+        self.labels, self.n_labels, self.alpha, self.beta = graph.labels, n_labels, alpha, beta
+        self.beam, self.shortlist, self.add = min(beam, n_clusters), min(shortlist, n_labels), add
+        self.clusters = nn.Linear(dim, n_clusters)
+        self.edges = nn.Parameter(torch.from_numpy(np.array(graph.weights)), requires_grad=beta < math.inf)
+        self.register_buffer("parents", torch.from_numpy(graph.parents(n_labels).astype(np.int64)))
+
+    def find_parents(self) -> None:
+        """See which cluster now holds each label most firmly (3)."""
+        parents = self._graph().parents(self.n_labels)
+        self.parents.copy_(torch.from_numpy(parents))
+
+    def forward(self, documents: Tensor, positives: Tensor) -> Found:
+        """The labels with the best paths and all true ones, `positives` (documents, most) with PAD."""
+        walk, wanted = self.walk(documents, positives), array_of(positives).astype(np.int32)
+        labels = walk.best(self._width(wanted), wanted)
+        return Found(torch.from_numpy(labels).to(documents.device), walk.log_beliefs_in(labels))
+
+    def walk(self, documents: Tensor, positives: Tensor) -> Opened:
+        """What documents open, (1)-(5)."""
+        logits = self.clusters(documents).float()
+        log_beliefs = (math.log(self.alpha) + logits.log_softmax(1)).clamp(max=0)  # (1)
+        opened = self.opened(logits.detach(), positives)
+        touched = in_order(opened[opened != PAD])
+        places = np.where(opened == PAD, PAD, np.searchsorted(touched, opened)).astype(np.int32)
+        on_the_way = log_beliefs.gather(1, torch.from_numpy(opened.clip(min=0)).to(documents.device))
+        log_edges = self._log_edges(touched, documents.device)
+        return Opened(places, on_the_way, self.labels[touched], log_edges, self.n_labels, self.add)
+
+    def opened(self, logits: Tensor, positives: Tensor) -> np.ndarray:
+        """Ĉ (2)-(4): the top b clusters and the parents of all true labels, each once, (documents, width) with PAD."""
+        parents = torch.where(positives == PAD, PAD, self.parents[positives.clamp(min=0)])
+        both = torch.cat([logits.topk(self.beam).indices, parents], dim=1).sort(dim=1, descending=True).values
+        both[:, 1:][both[:, 1:] == both[:, :-1]] = PAD
+        return both.cpu().numpy()
+
+    def _log_edges(self, clusters: np.ndarray, device: torch.device) -> Tensor:
+        """log ŝ_c,l (5) of some clusters, (clusters, edges); absent edges take no part."""
+        absent = torch.from_numpy(self.labels[clusters] == PAD).to(device)
+        weights = table_rows(self.edges, torch.from_numpy(clusters).to(device)).masked_fill(absent, ABSENT)
+        return (math.log(self.beta) + weights.log_softmax(1)).clamp(max=0).masked_fill(absent, 0)
+
+    def _width(self, wanted: np.ndarray) -> int:
+        """K, or more where a document has more true labels."""
+        return max(self.shortlist, int((wanted != PAD).sum(axis=1).max(initial=0)))
+
+    def _graph(self) -> Graph:
+        return Graph(self.labels, array_of(self.edges))
+
+    def settled(self) -> GraphIndex:
+        """What it has come to."""
+        rows = linear_of(self.clusters)
+        walk = self.beam, self.alpha, self.beta, self.shortlist
+        return GraphIndex(self._graph(), rows.rows, rows.biases, *walk, self.n_labels, self.add)
+
+
+class GraphHeads(nn.Module):
+    """The way to labels, and W_L, a classifier a label."""
+
+    def __init__(
+        self, router: GraphRouter, classifiers: Classifiers, shortlist_loss: float, alone: bool = False,
+        belief_weight: float = 1.0,
+    ):  # fmt: skip
+        super().__init__()
+        self.router, self.classifiers, self.shortlist_loss = router, classifiers, shortlist_loss
+        self.alone, self.belief_weight = alone, belief_weight
+
+    def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
+        """L = L_c + λ L_s, given document vectors (documents, dim) and true labels (documents, most), PAD."""
+        found = self.router(documents, positives)
+        inside, targets, logits = found.labels != PAD, found.targets(positives), self.logits(documents, found.labels)
+        if self.alone:
+            ranking = masked_bce_per_document(logits, targets, inside)
+        else:
+            ranking = product_bce_per_document(logits, found.log_beliefs, targets, inside)  # (7)
+        return self._with_recall(ranking, found.log_beliefs * targets)
+
+    def loss_on(self, candidates: np.ndarray, documents: Tensor, positives: Tensor) -> Tensor:
+        """The same where every document meets the same candidates, all true labels among them.
+
+        A candidate to which no path leads is still to be refused: its classifier is on its own, as if ŷ were 1.
+        """
+        walk, targets = self.router.walk(documents, positives), one_hot(positives, candidates)
+        rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
+        logits, inside = torch.addmm(biases, documents, rows.T), torch.ones_like(targets)
+        if self.alone:  # then nobody asks for beliefs in other labels than true ones
+            ranking = masked_bce_per_document(logits, targets, inside)
+            return self._with_recall(ranking, walk.log_beliefs_in(array_of(positives).astype(np.int32)))
+        met = np.broadcast_to(candidates.astype(np.int32), targets.shape)
+        log_beliefs = walk.log_beliefs_in(met)
+        ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)
+        return self._with_recall(ranking, log_beliefs * targets)
+
+    def _with_recall(self, ranking: Tensor, log_beliefs: Tensor) -> Tensor:
+        """L_c + λ L_s, given log ŷ of true labels and 0 elsewhere (8)."""
+        return ranking - self.shortlist_loss * log_beliefs.sum() / len(log_beliefs)
+
+    def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
+        """w_l · φ + b_l of each document's labels, (documents, K); anything at PAD."""
+        names = in_order(array_of(labels[labels != PAD]))
+        place = torch.zeros(self.router.n_labels, dtype=torch.int32)
+        place[names] = torch.arange(len(names), dtype=torch.int32)
+        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
+        shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
+        return shortlist_logits(documents, rows, shortlist) + biases[shortlist.clamp(min=0).long()]
+
+    def settled(self) -> Graphed:
+        """What the heads have come to; on a CPU, views of what learns where that is possible."""
+        return Graphed(self.router.settled(), self.classifiers.settled(), self.belief_weight)
+
+
+class OneVsAll(nn.Module):
+    """Classifiers of all labels, which learn from every document."""
+
+    def __init__(self, n_labels: int, classifiers: Classifiers):
+        super().__init__()
+        self.n_labels, self.classifiers = n_labels, classifiers
+
+    def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
+        """Binary cross-entropy, summed over all labels, the mean over documents."""
+        labels = np.arange(self.n_labels)
+        rows, biases = self.classifiers(torch.from_numpy(labels).to(documents.device))
+        logits, targets = torch.addmm(biases, documents, rows.T), one_hot(positives, labels).float()
+        return F.binary_cross_entropy_with_logits(logits, targets, reduction="sum") / len(documents)
+
+    def settled(self) -> Clustered:
+        """What the classifiers have come to."""
+        return Clustered(each_its_own(self.n_labels), self.classifiers.settled(), None, 1)
+
+
+def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:
+    """(documents, candidates) true where a candidate is a true label; `candidates` are in order and hold them all."""
+    targets = torch.zeros(len(positives), len(candidates), dtype=torch.bool, device=positives.device)
+    given = positives != PAD
+    places = np.searchsorted(candidates, array_of(positives[given]))
+    targets[given.nonzero()[:, 0], torch.from_numpy(places).to(positives.device)] = True
+    return targets

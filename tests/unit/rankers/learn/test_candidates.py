@@ -1,0 +1,114 @@
+"""Who meets whom in a batch, and what is learned from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from longtail.corpus import PAD
+from longtail.encoders.learn.bag import Dropout
+from longtail.kernels.csr import rows_of
+from longtail.rankers.learn.candidates import (
+    Candidates,
+    apart,
+    meeting,
+    meeting_loss,
+    shortlist_logits,
+    shortlist_logits_plainly,
+    table_rows,
+    together,
+)
+
+# Document 0 has labels 1 and 4, document 1 has none, document 2 has label 2.
+TRUE = sp.csr_array(np.array([[0, 1, 0, 0, 1, 0], [0] * 6, [0, 0, 1, 0, 0, 0]], np.float32))
+
+
+def pairs(candidates: Candidates) -> list[dict[int, float]]:
+    """The target of every label that a document meets."""
+    rows = []
+    for row, targets in enumerate(candidates.targets):
+        places = range(len(candidates.labels)) if candidates.shortlist is None else candidates.shortlist[row]
+        rows.append({int(candidates.labels[p]): float(t) for p, t in zip(places, targets) if p != PAD})
+    return rows
+
+
+def test_together_all_documents_meet_all_true_and_drawn_labels():
+    met = together(TRUE, np.array([[5, PAD], [1, 5], [PAD, PAD]]))
+    assert met.labels.tolist() == [1, 2, 4, 5] and met.shortlist is None
+    assert met.targets.tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
+
+
+def test_apart_each_meets_its_own_and_nothing_else():
+    met = apart(TRUE, np.array([0, 2, 2, 4]), np.array([4, 0, 3, 2]), with_true=False)
+    assert pairs(met) == [{0: 0, 4: 1}, {}, {2: 1, 3: 0}]
+
+
+def test_apart_with_true_labels_loses_none_of_them():
+    met = apart(TRUE, np.array([0, 2, 3, 4]), np.array([4, 0, 3, 5]), with_true=True)
+    assert pairs(met) == [{0: 0, 1: 1, 4: 1}, {3: 0}, {2: 1, 5: 0}]
+
+
+def test_a_label_shortlisted_twice_counts_once():
+    met = apart(TRUE, np.array([0, 3, 3, 3]), np.array([4, 4, 1]), with_true=False)
+    assert pairs(met) == [{1: 1, 4: 1}, {}, {}]
+
+
+def test_a_batch_holds_the_bags_of_its_documents_and_then_of_its_candidates():
+    bags = rows_of(sp.csr_array(np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0]], np.float32)))
+    texts = rows_of(sp.csr_array(np.eye(6, dtype=np.float32)[:, :3]))
+    batch = meeting(bags, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), texts)
+    assert batch.documents == 2 and batch.candidates.tolist() == [0, 1, 2, 4]
+    assert batch.starts.tolist() == [0, 1, 3, 4, 5, 6, 6]
+    assert batch.tokens.tolist() == [1, 0, 2, 0, 1, 2] and batch.weights.tolist() == [3, 1, 2, 1, 1, 1]
+    assert meeting(bags, np.array([1]), together(TRUE[[1]], np.array([0]))).starts.tolist() == [0, 0]
+
+
+def test_words_are_dropped_from_documents_and_not_from_label_texts():
+    bags, texts = (rows_of(sp.csr_array(np.full((n, 50), 2, np.float32))) for n in (3, 6))
+    batch = meeting(bags, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), texts)
+    weights = batch.weights_dropped(Dropout(0.75))
+    own = weights[:100]
+    assert set(own.tolist()) == {0.0, 8.0} and 5 < (own > 0).sum() < 50
+    assert (weights[100:] == 2).all() and len(weights) == len(batch.weights)
+    assert torch.equal(batch.weights_dropped(Dropout(0.75).eval()), batch.weights)
+
+
+def test_the_loss_is_summed_over_labels_and_averaged_over_documents():
+    documents, rows, biases = torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, -1.0])
+    batch = meeting(rows_of(sp.csr_array((2, 1), dtype=np.float32)), np.array([0, 1]), together(
+        sp.csr_array(np.array([[1, 0], [0, 1]], np.float32)), np.array([PAD])))  # fmt: skip
+    # Logits [0, 0] and [0, 1], targets [1, 0] and [0, 1]: 3 · log 2 + log(1 + 1/e).
+    assert meeting_loss(documents, rows, biases, batch).item() == pytest.approx((3 * np.log(2) + 0.3132617) / 2)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 999), dim=st.integers(1, 20))
+def test_compiled_shortlists_and_torchs_agree_in_value_and_gradient(seed: int, dim: int):
+    rng = np.random.default_rng(seed)
+    shortlist = torch.from_numpy(rng.integers(PAD, 7, (4, 5)).astype(np.int32))
+    way = torch.from_numpy(rng.standard_normal((4, 5)).astype(np.float32))
+    answers = []
+    for logits in (shortlist_logits, shortlist_logits_plainly):
+        torch.manual_seed(seed)
+        documents, rows = nn.Parameter(torch.randn(4, dim)), nn.Parameter(torch.randn(7, dim))
+        values = logits(documents, rows, shortlist)
+        (values * way).sum().backward()
+        answers.append((values.detach(), documents.grad, rows.grad))
+    for compiled, plain in zip(*answers):
+        torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_of_a_table_have_the_gradient_of_an_embedding():
+    one, other = (nn.Parameter(torch.arange(12.0).reshape(4, 3)) for _ in range(2))
+    rows = torch.tensor([0, 3])
+    taken, plain = table_rows(one, rows), F.embedding(rows, other, sparse=True)
+    assert torch.equal(taken, plain)
+    (taken**2).sum().backward()
+    (plain**2).sum().backward()
+    assert one.grad.is_sparse and torch.equal(one.grad.to_dense(), other.grad.to_dense())
