@@ -4,7 +4,7 @@ Jiang et al., AAAI 2021 (LightXML), "Text representation":
 
     e = [e₁, …, e_n]        [CLS] in the last n layers, the last one first; or the mean of all tokens there
 
-Here is what reads texts with weights that no longer learn; transformer_layers.py is what learns them.
+Here is what reads texts with weights that no longer learn; learn/transformer.py is what learns them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Transformer:
     center: Annotated[np.ndarray | None, Array("dim", np.float32)] = None  # taken from every vector
 
     def check(self) -> None:
-        """Weights are finite; that they fit the architecture is known when it is built (transformer_layers.py)."""
+        """Weights are finite; that they fit the architecture is known when it is built (learn/transformer.py)."""
         if self.pool not in ("cls", "mean"):
             raise Unsound(f"pool is {self.pool!r:.20}, and must be cls or mean")
         for name, weights in self.weights.items():

@@ -6,7 +6,7 @@ Jiang et al., AAAI 2021 (LightXML):
     D(e) = σ(E_l · (W_h e + b_h) + b_l)       discriminator: every label of the clusters believed in most
     score of a label = D · G of its cluster
 
-Here is what scores with weights that no longer learn; clustered_heads.py is what learns them.
+Here is what scores with weights that no longer learn; learn/clustered.py is what learns them.
 """
 
 from __future__ import annotations

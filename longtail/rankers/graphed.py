@@ -4,7 +4,7 @@ Gupta et al., NeurIPS 2022 (ELIAS), section 3.2:
 
     p_l = σ(w_l · φ + b_l) · ŷ_l        for the K labels with the best paths (index/graph.py has ŷ)
 
-Here is what scores with weights that no longer learn; graphed_heads.py is what learns them.
+Here is what scores with weights that no longer learn; learn/graphed.py is what learns them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.nearest import Search, nearest_over
 from longtail.kernels.csr import rows_of
-from longtail.methods.lightdxml import Config, Encoder, Labels, LightDXML, own_labels, with_label_texts
+from longtail.methods.lightdxml import Config, Labels, LightDXML, own_labels, with_label_texts
 from longtail.methods.lightdxml.learn import (
     LabelEncoder,
     Layers,
@@ -31,6 +31,7 @@ from longtail.methods.lightdxml.learn import (
     first_layers,
     started,
 )
+from longtail.methods.lightdxml.model import Encoder
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
 from longtail.train import loop

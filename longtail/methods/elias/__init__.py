@@ -14,7 +14,7 @@ Gupta et al., NeurIPS 2022, arXiv:2210.08410.  Where we differ on purpose, docs/
     λ            shortlist_loss weight of (8)
     stage 1, 2   Stage          every label on its one cluster; then A, grown from what stage 1 opens, learns too
 
-Predicting with a bag encoder needs no torch; what learns is in elias_stages.py.
+Predicting with a bag encoder needs no torch; what learns is in elias/learn/stages.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Wang et al., 2022, arXiv:2201.11582.  Where we differ on purpose, docs/methods/g
     L_link      link_guide           weight of (3): label names should lead to their labels
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
 
-A trained model is LightXML's, for nothing of the guide is left in it; what learns is in gudn_modules.py.
+A trained model is LightXML's, for nothing of the guide is left in it; what learns is in gudn/learn.py.
 """
 
 from __future__ import annotations

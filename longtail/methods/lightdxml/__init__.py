@@ -14,7 +14,7 @@ Mishra et al., IJCNN 2023, arXiv:2304.11045.  Where we differ on purpose, docs/m
     Z, W       Fusion          one classifier a label, and β (rankers/fusion.py)
     ê_label    reindex         epochs of the classifier after which steps 2 and 3 are taken again
 
-Predicting needs no torch; what learns is in lightdxml_steps.py.
+Predicting needs no torch; what learns is in lightdxml/learn.py.
 """
 
 from __future__ import annotations

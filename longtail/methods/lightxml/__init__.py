@@ -13,7 +13,7 @@ Jiang et al., AAAI 2021, arXiv:2101.03305.  Where we differ on purpose, docs/met
     S_g      candidates       labels of the opened clusters; while learning, the true ones too
     E, D     discriminator    a vector a label, behind a bottleneck
 
-Predicting needs torch for the transformer alone; what learns is in lightxml_modules.py.
+Predicting needs torch for the transformer alone; what learns is in lightxml/learn.py.
 """
 
 from __future__ import annotations
