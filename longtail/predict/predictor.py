@@ -42,7 +42,7 @@ from longtail.train import device as device_of
 from longtail.train.health import check_answers
 from longtail.train.run import changes, free_memory, open_run, silent, size, versions
 
-FORMAT = 1  # of model directories; a model of a later version is refused, never misread
+FORMAT = 2  # of model directories; a model of another version is refused with a sentence, never misread
 ENSEMBLE = "ensemble"
 AUTO = "auto"  # the threshold that was chosen for the model
 WIDEST = 1000  # columns of an answer where there are fewer labels: enough for every cut-off in use
