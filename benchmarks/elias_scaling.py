@@ -22,7 +22,7 @@ from longtail.methods.elias import Stage
 from longtail.methods.elias.learn.network import head_groups
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
-from longtail.rankers.learn.label_rows import FreeRows
+from longtail.rankers.learn.label_rows import free_rows
 from longtail.train.settings import Optim
 
 COUNTS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -46,7 +46,7 @@ def heads(n_labels: int, rng: np.random.Generator) -> GraphHeads:
     labels = (first + stride * np.arange(table[1])) % n_labels
     graph = Graph(labels.astype(np.int32), rng.random(table, np.float32))
     router = GraphRouter(DIM, graph, n_labels, BEAM, ALPHA, n_labels / table[0], size["shortlist"])
-    return GraphHeads(router, FreeRows(n_labels, DIM), shortlist_loss=1.0)
+    return GraphHeads(router, free_rows(n_labels, DIM), shortlist_loss=1.0)
 
 
 def step_ms(made: GraphHeads, rng: np.random.Generator) -> float:

@@ -26,7 +26,7 @@ from longtail.methods.decaf import (
 )
 from longtail.methods.decaf.learn import Meetings, Network, started
 from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.learn.label_text import LabelText
+from longtail.rankers.learn.label_rows import LearningRows
 
 PLAIN = BagEncoder(
     np.eye(2, dtype=np.float32), np.zeros((2, 2), np.float32), np.zeros(2, np.float32), np.ones(2, np.float32)
@@ -79,8 +79,8 @@ def test_documents_are_cut_off_at_zero_and_label_texts_are_not():
 def test_a_row_is_half_text_and_half_refinement_at_first():
     """w = σ(0) ℰ_L(z) + σ(0) ẑ² with ẑ² = E z = (2, −4) and ℰ_L(z) = (2, −2)."""
     sums = torch.tensor([[2.0, -4.0]])
-    labels = LabelText(1, 2, 0.0, bias=-1.0, refinement=sums.clone(), text=True).eval()
-    rows, biases = labels(sums, torch.tensor([0]))
+    labels = LearningRows(1, sums.clone(), Block(2, 0.0), bias=-1.0).eval()
+    rows, biases = labels(torch.tensor([0]), sums)
     assert torch.allclose(rows, torch.tensor([[2.0, -3.0]]), atol=1e-6) and biases.tolist() == [-1.0]
 
 
@@ -89,13 +89,13 @@ def test_a_row_is_half_text_and_half_refinement_at_first():
 )
 def test_variants_of_table_6_leave_out_a_part_of_the_row(classifier: str, expected: list[float]):
     network = started(*one_label(), Config(dim=2), Config().ranker, classifier, frozen=False)
-    rows, _ = network.eval().labels(torch.tensor([[2.0, -2.0]]), torch.tensor([0]))
+    rows, _ = network.eval().labels(torch.tensor([0]), torch.tensor([[2.0, -2.0]]))
     assert torch.allclose(rows, torch.tensor([expected]), atol=1e-6)
 
 
 def test_refinement_starts_at_the_label_texts_bag_or_at_random():
     networks = (started(*one_label(), Config(dim=2), Config().ranker, parts, frozen=False) for parts in PARTS)
-    texts, random = (network.labels.refinement for network in networks)
+    texts, random = (network.labels.table for network in networks)
     assert torch.allclose(texts, torch.tensor([[2.0, -2.0]]))
     assert random.abs().max() <= math.sqrt(6 / 2) and not torch.allclose(random, texts)
 
@@ -206,7 +206,7 @@ def test_labels_outside_the_opened_clusters_are_not_ranked():
 
 def network_of_logits() -> Network:
     """⟨x̂, w⟩ + bias is 1·w − 4 for the only token's weight 1; rows 2, 4, 6 by refinement alone."""
-    labels = LabelText(3, 1, 0.0, bias=-4.0, refinement=torch.tensor([[2.0], [4.0], [6.0]]), text=False)
+    labels = LearningRows(3, torch.tensor([[2.0], [4.0], [6.0]]))
     return Network(torch.tensor([[1.0]]), labels, Learning(dropout=0.0), False, one_label()[1]).eval()
 
 

@@ -33,9 +33,10 @@ from longtail.methods.elias.learn import stages as elias_stages
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
-from longtail.rankers.learn.label_rows import FreeRows, ReadRows
+from longtail.rankers.learn.label_rows import free_rows, text_rows
 from longtail.rankers.learn.losses import product_bce_per_document
 from longtail.ranking import Ranking
+from longtail.shortlist import Shortlist
 from longtail.train.run import changes
 from longtail.train.settings import Optim
 from tests.planted import N_LABELS, word
@@ -58,15 +59,19 @@ def index(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int =
 
 def heads(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int = 10, weight: float = 0.0) -> GraphHeads:
     """The same graph, learning; every label looks for nothing: σ(0) = 1/2."""
-    made = GraphHeads(GraphRouter(2, GRAPH, 5, beam, alpha, beta, shortlist), FreeRows(5, 2), weight)
+    made = GraphHeads(GraphRouter(2, GRAPH, 5, beam, alpha, beta, shortlist), free_rows(5, 2), weight)
     made.router.clusters.weight.data, made.router.clusters.bias.data = torch.from_numpy(ROWS.copy()), torch.zeros(3)
-    made.classifiers.rows.data.zero_()
+    made.classifiers.table.data.zero_()
     made.classifiers.biases.data.zero_()
     return made
 
 
-def beliefs(found: tuple[np.ndarray, np.ndarray]) -> dict[int, float]:
-    labels, scores = found
+def parts(found: Shortlist) -> tuple[np.ndarray, np.ndarray]:
+    return found.labels, found.belief
+
+
+def beliefs(found: Shortlist) -> dict[int, float]:
+    labels, scores = parts(found)
     return {int(label): float(score) for label, score in zip(labels[0], scores[0]) if label != PAD}
 
 
@@ -80,10 +85,10 @@ def looked_at(made: GraphHeads, true: list[int]) -> dict[int, float]:
 
 def test_clusters_are_believed_by_a_clipped_softmax():
     """(1), (2): 1.5 · (0.6, 0.3, 0.1) = (0.9, 0.45, 0.15), of which two are opened; α = 2 cuts the first to 1."""
-    clusters, belief = index().open(PHI)
+    clusters, belief = parts(index().open(PHI))
     assert clusters.tolist() == [[0, 1]]
     np.testing.assert_allclose(belief, [[0.9, 0.45]], rtol=1e-6)
-    np.testing.assert_allclose(index(alpha=2).open(PHI)[1], [[1, 0.6]], rtol=1e-6)
+    np.testing.assert_allclose(index(alpha=2).open(PHI).belief, [[1, 0.6]], rtol=1e-6)
 
 
 def test_edges_are_firm_by_a_clipped_softmax_of_those_that_are_there():
@@ -131,9 +136,9 @@ def test_a_label_may_be_believed_by_all_its_paths():
 
 
 def test_only_the_k_best_are_ranked_and_never_a_pad():
-    labels, scores = index(shortlist=2).find(PHI)
+    labels, scores = parts(index(shortlist=2).find(PHI))
     assert labels.tolist() == [[0, 1]]
-    labels, scores = index(beam=1, shortlist=5).find(PHI)
+    labels, scores = parts(index(beam=1, shortlist=5).find(PHI))
     assert labels.tolist() == [[0, 1, PAD, PAD, PAD]] and scores[0, 2:].tolist() == [0, 0, 0]
 
 
@@ -238,8 +243,8 @@ def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
     """s = E z = (2, −4): the block says ½ s + ½ ReLU(s) = (2, −2), and the row is ½ (2, −2) + ½ s = (2, −3)."""
     vectors = torch.tensor([[1.0, -1.0], [0.0, -2.0], [5.0, 5.0]])
     texts = np.array([0, 2, 3]), np.array([0, 1, 2], np.int32), np.array([2, 1, 0], np.float32)
-    made = ReadRows(texts, lambda bags: bag(vectors, *map(torch.from_numpy, bags)), dropout=0.4)
-    settled = made.settled()
+    made = text_rows(texts, lambda bags: bag(vectors, *map(torch.from_numpy, bags)), dropout=0.4)
+    settled = made.export()
     np.testing.assert_allclose(settled.rows, [[2, -3], [0, 0]], atol=1e-6)
     assert settled.biases.tolist() == [-4, -4] and made.training
     assert len(made.tables) == 2 and len(made.tables) + len(made.dense) == len(list(made.parameters()))
@@ -249,14 +254,14 @@ def test_rows_that_read_settle_on_the_device_of_what_learned():
     """All labels are named where the tables are; on the device "meta" nothing is computed, so nothing is read here."""
     asked = []
 
-    def answer(labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def answer(labels: torch.Tensor, sums: None) -> tuple[torch.Tensor, torch.Tensor]:
         asked.append(labels.device.type)
         return torch.zeros(len(labels), 2), torch.zeros(len(labels))
 
     texts = np.array([0, 1, 2], np.int64), np.array([0, 1], np.int32), np.ones(2, np.float32)
-    made = ReadRows(texts, lambda bags: bag(torch.eye(2), *map(torch.from_numpy, bags)), dropout=0.4).to("meta")
+    made = text_rows(texts, lambda bags: bag(torch.eye(2), *map(torch.from_numpy, bags)), dropout=0.4).to("meta")
     made.forward = answer
-    assert made.settled().rows.shape == (2, 2) and asked == ["meta"]
+    assert made.export().rows.shape == (2, 2) and asked == ["meta"]
 
 
 def test_a_document_brings_labels_that_it_ranks_high_and_unknown_ones_only_by_chance():
@@ -493,7 +498,7 @@ def test_stage_2_starts_with_encoder_and_clusters_of_stage_1_and_new_label_rows(
     texts = elias_stages.Source(lambda: None, None, NOTHING, NOTHING)
     second = elias_stages.second_network(first, GRAPH, texts, THREE, config)
     assert second.encoder is first.encoder and second.heads.router.clusters is first.heads.router.clusters
-    assert not torch.equal(second.heads.classifiers.rows, first.heads.classifiers.rows)
+    assert not torch.equal(second.heads.classifiers.table, first.heads.classifiers.table)
     assert second.heads.router.beta == pytest.approx(5 / 3)  # L / C
 
 

@@ -46,8 +46,8 @@ def heads_of(beam: int) -> Heads:
     heads = Heads(2, TWO, beam, LearningDiscriminator(2, 2, TWO))
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     heads.discriminator.bottleneck.weight.data, heads.discriminator.bottleneck.bias.data = -torch.eye(2), torch.zeros(2)
-    heads.discriminator.rows.data = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    heads.discriminator.biases.data.zero_()
+    heads.discriminator.labels.table.data = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    heads.discriminator.labels.biases.data.zero_()
     return heads
 
 
@@ -146,7 +146,10 @@ def test_a_small_label_set_is_plain_one_vs_all():
 
 def test_a_label_seldom_met_does_not_start_at_a_half():
     heads = Heads(2, TWO, 1, LearningDiscriminator(2, 2, TWO))
-    assert heads.generator.bias.tolist() == [-4.0, -4.0] and heads.discriminator.biases.flatten().tolist() == [-4.0] * 3
+    assert (
+        heads.generator.bias.tolist() == [-4.0, -4.0]
+        and heads.discriminator.labels.biases.flatten().tolist() == [-4.0] * 3
+    )
 
 
 def test_clusters_start_as_likely_as_they_are():

@@ -9,7 +9,7 @@ Mittal et al., WSDM 2021, arXiv:2108.00368.  Where we differ on purpose, docs/me
     ℰ_D, ℰ_L   Block             embedding blocks of documents and of label texts (encoders/)
     x̂          documents(...)    document vectors
     C, H       Shortlister       clusters of labels and a classifier of each
-    ẑ¹, ẑ²     LabelText         what a label's text says, and its refinement vector (rankers/learn/label_text.py)
+    ẑ¹, ẑ²     LearningRows       what a label's text says, and its refinement vector (rankers/learn/label_rows.py)
     W          Ranker            one classifier a label
     Module I   surrogate         learn the token vectors on clusters, h_m = ℰ_L(u_m)
     Module II  shortlister       cluster again in the learned space; h_m with refinement

@@ -26,10 +26,9 @@ from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.methods.decaf import Config, Data, Learning, Parts, Scorer
-from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.rankers.learn.clustered import array_of
-from longtail.rankers.learn.label_text import LabelText
+from longtail.rankers.learn.label_rows import LearningRows
 from longtail.shortlist import Shortlist
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
@@ -86,7 +85,7 @@ def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings
 class Network(nn.Module):
     """Token vectors, a block that reads documents, and rows that read label texts."""
 
-    def __init__(self, vectors: Tensor, labels: LabelText, learning: Learning, frozen: bool, meetings: Meetings):
+    def __init__(self, vectors: Tensor, labels: LearningRows, learning: Learning, frozen: bool, meetings: Meetings):
         super().__init__()
         self.vectors = nn.Parameter(vectors, requires_grad=not frozen)
         self.read, self.dropout = Block(vectors.shape[1], learning.dropout), Dropout(learning.dropout)
@@ -112,12 +111,12 @@ class Network(nn.Module):
         """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
         sums = bag(self.vectors, batch.starts, batch.tokens, batch.weights_dropped(self.words))
         documents = self.dropout(self.read(sums[: batch.documents]).relu())
-        rows, biases = self.labels(sums[batch.documents :], batch.candidates)
+        rows, biases = self.labels(batch.candidates, sums[batch.documents :])
         return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Tokens and labels move where a batch touched them, blocks always."""
-        tables = [self.vectors, *self.labels.tables()]
+        tables = [self.vectors, *self.labels.tables]
         blocks = [each for each in self.parameters() if each.requires_grad and all(each is not t for t in tables)]
         return [
             Group("tables", RowAdam(tables, optim.lr)),
@@ -125,16 +124,10 @@ class Network(nn.Module):
         ]
 
     def scorer(self, texts: Rows) -> Scorer:
-        """What the network has come to: an encoder of documents, and a row for every label."""
+        """Export to NumPy: an encoder of documents, and a row for every label."""
         self.eval()
-        with torch.no_grad():
-            sums = torch.from_numpy(bag_sums(texts, array_of(self.vectors))).to(self.vectors.device)
-            parts = [self.labels(sums[at], at) for at in torch.arange(len(sums), device=sums.device).split(CHUNK)]
-        rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
-        return Scorer(settled(self.vectors, self.read), LabelRows(rows, biases))
-
-
-CHUNK = 16_384  # labels whose rows are computed at once
+        sums = torch.from_numpy(bag_sums(texts, array_of(self.vectors))).to(self.vectors.device)
+        return Scorer(settled(self.vectors, self.read), self.labels.export(sums))
 
 
 def started(
@@ -145,7 +138,8 @@ def started(
     with seeded(config.seed):
         refinement = None if parts == "text" else _refinement(vectors, meetings.texts, parts)
         n_labels = len(meetings.texts[0]) - 1
-        rows = LabelText(n_labels, config.dim, learning.dropout, START_BIAS, refinement, text=parts != "refinement")
+        read = None if parts == "refinement" else Block(config.dim, learning.dropout)
+        rows = LearningRows(n_labels, refinement, read)
         return Network(torch.from_numpy(vectors), rows, learning, frozen, meetings)
 
 
@@ -156,9 +150,6 @@ def at_first_length(vectors: np.ndarray) -> np.ndarray:
     """
     mean = np.linalg.norm(vectors, axis=1).mean()
     return vectors * np.float32(np.sqrt(2) / mean) if mean > 0 else np.array(vectors)
-
-
-START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
 
 
 def _refinement(vectors: np.ndarray, texts: Rows, parts: str) -> Tensor:

@@ -23,16 +23,15 @@ from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml import Config, Data, Labels
 from longtail.methods.lightdxml.model import Encoder
 from longtail.rankers.fusion import Fusion
-from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import (
     Candidates,
     Meeting,
     apart,
     meeting,
     meeting_loss,
-    table_rows,
     together,
 )
+from longtail.rankers.learn.label_rows import LearningRows
 from longtail.train.health import check_vectors
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
@@ -229,8 +228,7 @@ class Network(nn.Module):
     def __init__(self, vectors: Tensor, rows: Tensor, dropout: float, words_dropped: float = 0.0):
         super().__init__()
         dim = vectors.shape[1]
-        self.vectors, self.rows = nn.Parameter(vectors), nn.Parameter(rows)
-        self.biases = nn.Parameter(torch.full((len(rows), 1), START_BIAS))
+        self.vectors, self.labels = nn.Parameter(vectors), LearningRows(len(rows), rows)
         linear = nn.Linear(dim, dim)
         nn.init.eye_(linear.weight)
         nn.init.zeros_(linear.bias)
@@ -245,13 +243,13 @@ class Network(nn.Module):
 
     def loss(self, batch: Meeting) -> Tensor:
         """(7): binary cross-entropy over positives and shortlist, summed over a document's, the mean over documents."""
-        rows, biases = table_rows(self.rows, batch.candidates), table_rows(self.biases, batch.candidates)[:, 0]
+        rows, biases = self.labels(batch.candidates)
         return meeting_loss(self.documents(batch), rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Tokens and labels move where a batch touched them, the residual layer always."""
         return [
-            Group("tables", RowAdam([self.vectors, self.rows, self.biases], optim.lr)),
+            Group("tables", RowAdam([self.vectors, *self.labels.tables], optim.lr)),
             Group("residual", torch.optim.Adam(self.residual.parameters(), RESIDUAL_RATE * optim.lr)),
         ]
 
@@ -262,11 +260,9 @@ class Network(nn.Module):
 
     def fusion(self, beta: float | None) -> Fusion:
         """What the classifiers have come to."""
-        rows = LabelRows(array(self.rows), array(self.biases)[:, 0])
-        return Fusion(rows, UNCHOSEN_BETA if beta is None else beta)
+        return Fusion(self.labels.export(), UNCHOSEN_BETA if beta is None else beta)
 
 
-START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
 RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a token or a label with few
 UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
 

@@ -24,7 +24,8 @@ from longtail.encoders.transformer import Reading
 from longtail.features.tokens import Tokens
 from longtail.methods.lightxml import Config, Data, LightXML, Recall, read_labels
 from longtail.rankers.clustered import Clustered
-from longtail.rankers.learn.clustered import Heads, LearningDiscriminator, array_of
+from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
+from longtail.rankers.learn.label_rows import array_of
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device, seeded
 from longtail.train.optim import Group, adamw

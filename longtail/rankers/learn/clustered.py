@@ -12,12 +12,10 @@ from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
 from longtail.index.partition import members_of
 from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator
-from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.label_start import LabelStart
-from longtail.rankers.learn.candidates import Candidates, apart, shortlist_loss, table_rows
+from longtail.rankers.learn.candidates import Candidates, apart, shortlist_loss
+from longtail.rankers.learn.label_rows import START_BIAS, LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.wide import Wide
-
-START_BIAS = -4.0  # few clusters and few candidates are right; a label seldom met must not start at a half
 
 
 class Heads(nn.Module):
@@ -47,7 +45,7 @@ class Heads(nn.Module):
         """Labels and clusters that have texts start there (see label_start.py); others stay as they were drawn."""
         put(self.generator.weight, rows.clusters)
         if self.discriminator is not None:
-            put(self.discriminator.rows, rows.labels)
+            put(self.discriminator.labels.tables[0], rows.labels)
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """(6): L = L_g + L_d, given document vectors (documents, dim) and true labels (documents, most), PAD."""
@@ -83,8 +81,8 @@ class LearningDiscriminator(nn.Module):
     def __init__(self, dim: int, label_dim: int, clusters: Clusters):
         super().__init__()
         self.bottleneck = nn.Linear(dim, label_dim)
-        self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(len(clusters.labels), label_dim)))
-        self.biases = nn.Parameter(torch.full((len(clusters.labels), 1), START_BIAS))
+        n_labels = len(clusters.labels)
+        self.labels = LearningRows(n_labels, nn.init.xavier_uniform_(torch.empty(n_labels, label_dim)))
         self.clusters, self.place = clusters, np.argsort(clusters.labels)
 
     def loss(self, documents: Tensor, opened: Tensor, positives: Tensor) -> Tensor:
@@ -93,7 +91,7 @@ class LearningDiscriminator(nn.Module):
         labels, shortlist, targets = (
             torch.from_numpy(part).to(documents.device) for part in (met.labels, met.shortlist, met.targets)
         )
-        rows, biases = table_rows(self.rows, labels), table_rows(self.biases, labels)[:, 0]  # (3)
+        rows, biases = self.labels(labels)  # (3)
         return shortlist_loss(self.bottleneck(documents).float(), rows, biases, shortlist, targets)  # (4)
 
     def candidates(self, opened: np.ndarray, positives: np.ndarray) -> Candidates:
@@ -104,15 +102,10 @@ class LearningDiscriminator(nn.Module):
         true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
         return apart(true, *members_of(self.clusters.starts, opened), with_true=True)
 
-    @property
-    def tables(self) -> list[nn.Parameter]:
-        """What has a row for every label, and learns with sparse gradients."""
-        return [self.rows, self.biases]
-
     def settled(self) -> Discriminator:
         """Export to NumPy; on a CPU, views of what learns."""
         bottleneck = Bottleneck(array_of(self.bottleneck.weight), array_of(self.bottleneck.bias))
-        return Discriminator(bottleneck, LabelRows(array_of(self.rows), array_of(self.biases)[:, 0], self.clusters))
+        return Discriminator(bottleneck, self.labels.export(clusters=self.clusters))
 
 
 def put(table: Tensor, rows: np.ndarray) -> None:
@@ -120,13 +113,3 @@ def put(table: Tensor, rows: np.ndarray) -> None:
     given = torch.from_numpy(np.array(rows)).to(table.device)
     with torch.no_grad():
         table.copy_(torch.where(given.any(dim=1, keepdim=True), given, table))
-
-
-def rows_of_layer(layer: nn.Linear) -> LabelRows:
-    """A layer's weights as label rows; on a CPU, views of what learns."""
-    return LabelRows(array_of(layer.weight), array_of(layer.bias))
-
-
-def array_of(tensor: Tensor) -> np.ndarray:
-    """The same of one tensor."""
-    return tensor.detach().cpu().numpy()

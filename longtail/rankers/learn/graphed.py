@@ -17,8 +17,7 @@ from longtail.kernels.paths import best_labels
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_rows
-from longtail.rankers.learn.clustered import array_of, rows_of_layer
-from longtail.rankers.learn.label_rows import Classifiers
+from longtail.rankers.learn.label_rows import LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
 
 ABSENT = -1e9  # the weight of an edge that is not there: nothing is left of it in a softmax
@@ -146,7 +145,7 @@ class GraphHeads(nn.Module):
     """The way to labels, and W_L, a classifier a label."""
 
     def __init__(
-        self, router: GraphRouter, classifiers: Classifiers, shortlist_loss: float, alone: bool = False,
+        self, router: GraphRouter, classifiers: LearningRows, shortlist_loss: float, alone: bool = False,
         belief_weight: float = 1.0,
     ):  # fmt: skip
         super().__init__()
@@ -194,13 +193,13 @@ class GraphHeads(nn.Module):
 
     def settled(self) -> Graphed:
         """What the heads have come to; on a CPU, views of what learns where that is possible."""
-        return Graphed(self.router.settled(), self.classifiers.settled(), self.belief_weight)
+        return Graphed(self.router.settled(), self.classifiers.export(), self.belief_weight)
 
 
 class OneVsAll(nn.Module):
     """Classifiers of all labels, which learn from every document."""
 
-    def __init__(self, n_labels: int, classifiers: Classifiers):
+    def __init__(self, n_labels: int, classifiers: LearningRows):
         super().__init__()
         self.n_labels, self.classifiers = n_labels, classifiers
 
@@ -213,7 +212,7 @@ class OneVsAll(nn.Module):
 
     def settled(self) -> Clustered:
         """What the classifiers have come to."""
-        return Clustered(self.classifiers.settled(), None, 1)
+        return Clustered(self.classifiers.export(), None, 1)
 
 
 def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:

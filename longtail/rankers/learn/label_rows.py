@@ -1,8 +1,10 @@
-"""Classifiers of labels while they learn: rows that know nothing at first, or rows that read the labels' texts.
+"""Label rows while they learn (see ../label_rows.py): a table, rows read from the labels' texts, or both.
 
-forward(labels) -> rows, biases    of the labels named, which are in order and none twice: (labels, dim), (labels,)
-tables, dense                      parameters of which a batch touches few rows, and all others
-settled() -> LabelRows                what all rows have come to
+Mittal et al., WSDM 2021 (DECAF), section 3, "1-vs-All Label Classifiers":
+
+    w_l = σ(α_L) ⊙ ẑ¹_l + σ(β_L) ⊙ ẑ²_l,   ẑ¹_l = ℰ_L(z_l) from the label's text,   ẑ²_l its row of the table
+
+A batch touches few rows of the table, so it has sparse gradients (train/row_adam.py).
 """
 
 from __future__ import annotations
@@ -13,80 +15,94 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from longtail.encoders.learn.bag import Block, Gates
+from longtail.index.clusters import Clusters
 from longtail.kernels.csr import Rows, take
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
-from longtail.rankers.learn.clustered import START_BIAS, array_of
-from longtail.rankers.learn.label_text import LabelText
+
+START_BIAS = -4.0  # few candidates are right; a label seldom scored must not start at a half
 
 
-class FreeRows(nn.Module):
-    """A row and a bias for every label, which its documents alone teach."""
+class LearningRows(nn.Module):
+    """A row and a bias for every label, or every cluster.
 
-    def __init__(self, n_labels: int, dim: int):
-        super().__init__()
-        self.rows = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(n_labels, dim)))
-        self.biases = nn.Parameter(torch.full((n_labels, 1), START_BIAS))
-
-    def forward(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and biases of some labels."""
-        return table_rows(self.rows, labels), table_rows(self.biases, labels)[:, 0]
-
-    @property
-    def tables(self) -> list[nn.Parameter]:
-        """Everything."""
-        return [self.rows, self.biases]
-
-    @property
-    def dense(self) -> list[nn.Parameter]:
-        """Nothing."""
-        return []
-
-    def settled(self) -> LabelRows:
-        """On a CPU, views of what learns."""
-        return LabelRows(array_of(self.rows), array_of(self.biases)[:, 0])
-
-
-class ReadRows(nn.Module):
-    """A label's row is what its text says, refined by what its documents taught (label_text.py).
-
-    Texts are read with the token vectors of whoever reads the documents: `sums` adds them up, (texts, dim).
+    `table` holds the rows, or what refines rows that `read` makes of texts; at least one of the two is given.
+    `sums` says the token vectors of some labels' texts, added up, where the caller of `forward` does not.
     """
 
-    def __init__(self, texts: Rows, sums: Callable[[Rows], Tensor], dropout: float):
+    def __init__(
+        self, n_labels: int, table: Tensor | None, read: Block | None = None, bias: float = START_BIAS,
+        sums: Callable[[Tensor], Tensor] | None = None,
+    ):  # fmt: skip
         super().__init__()
-        self.texts, self.sums = texts, sums
-        with torch.no_grad():
-            start = sums(take(texts, np.arange(len(texts[0]) - 1)))  # ẑ² = E z
-        self.text = LabelText(len(start), start.shape[1], dropout, START_BIAS, start, text=True)
+        self.read, self.sums = read, sums
+        self.table = None if table is None else nn.Parameter(table)
+        self.gates = None if table is None or read is None else Gates(table.shape[1])
+        self.biases = nn.Parameter(torch.full((n_labels, 1), bias))
 
-    def forward(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and biases of some labels."""
-        return self.text(self.sums(take(self.texts, array_of(labels))), labels)
+    def forward(self, labels: Tensor, sums: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Rows (labels, dim) and biases (labels,) of the labels named, which are in order and none twice."""
+        if sums is None and self.sums is not None:
+            sums = self.sums(labels)
+        return self._rows(labels, sums), table_rows(self.biases, labels)[:, 0]
+
+    def _rows(self, labels: Tensor, sums: Tensor | None) -> Tensor:
+        if self.table is None:
+            return self.read(sums)  # type: ignore[misc]
+        refinement = table_rows(self.table, labels)
+        if self.read is None or self.gates is None:
+            return refinement
+        return self.gates(self.read(sums), refinement)
 
     @property
     def tables(self) -> list[nn.Parameter]:
-        """Refinement vectors and biases."""
-        return self.text.tables()
+        """Parameters of which a batch touches few rows."""
+        return [self.biases] if self.table is None else [self.table, self.biases]
 
     @property
     def dense(self) -> list[nn.Parameter]:
-        """The block that reads, and gates."""
+        """All other parameters: the block that reads, and gates."""
         tables = {id(table) for table in self.tables}
         return [each for each in self.parameters() if id(each) not in tables]
 
-    def settled(self) -> LabelRows:
-        """Every text read once more, with nothing dropped."""
-        learning = self.training
+    def export(self, sums: Tensor | None = None, clusters: Clusters | None = None) -> LabelRows:
+        """Export to NumPy for inference, nothing dropped; a table on a CPU is exported as a view of what learns."""
+        if self.read is None and self.table is not None:
+            return LabelRows(array_of(self.table), array_of(self.biases)[:, 0], clusters)
+        learning, every = self.training, torch.arange(len(self.biases), device=self.biases.device)
         self.eval()
-        biases = self.text.biases
         with torch.no_grad():
-            parts = [self(labels) for labels in torch.arange(len(biases), device=biases.device).split(CHUNK)]
+            parts = [self(labels, None if sums is None else sums[labels]) for labels in every.split(CHUNK)]
         self.train(learning)
-        every = [torch.cat(part).cpu().numpy() for part in zip(*parts)]
-        return LabelRows(every[0], every[1])
+        rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
+        return LabelRows(rows, biases, clusters)
 
 
 CHUNK = 16_384  # labels whose rows are computed at once
 
-Classifiers = FreeRows | ReadRows
+
+def free_rows(n_labels: int, dim: int) -> LearningRows:
+    """Rows that only a label's documents teach, random at first."""
+    return LearningRows(n_labels, nn.init.kaiming_uniform_(torch.empty(n_labels, dim)))
+
+
+def text_rows(texts: Rows, sums: Callable[[Rows], Tensor], dropout: float) -> LearningRows:
+    """Rows read from label texts and refined, with the token vectors of whoever reads the documents.
+
+    `sums` adds up the token vectors of texts, (texts, dim); the table starts there, ẑ² = E z.
+    """
+    with torch.no_grad():
+        start = sums(take(texts, np.arange(len(texts[0]) - 1)))
+    read = Block(start.shape[1], dropout)
+    return LearningRows(len(start), start, read, sums=lambda labels: sums(take(texts, array_of(labels))))
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """A tensor for NumPy; on a CPU, a view."""
+    return tensor.detach().cpu().numpy()
+
+
+def rows_of_layer(layer: nn.Linear) -> LabelRows:
+    """A layer's weights as label rows; on a CPU, views of what learns."""
+    return LabelRows(array_of(layer.weight), array_of(layer.bias))

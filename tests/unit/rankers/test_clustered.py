@@ -79,7 +79,7 @@ def test_only_rows_of_candidates_have_a_gradient():
     torch.nn.init.zeros_(heads.generator.weight)
     heads.generator.bias.data = torch.tensor([0.0, 1.0, -1.0])  # opens the second cluster, labels 2 and 6
     heads.loss(torch.ones(1, 2), torch.tensor([[5, PAD]])).backward()
-    gradient = heads.discriminator.rows.grad.coalesce()
+    gradient = heads.discriminator.labels.table.grad.coalesce()
     assert CLUSTERS.labels[gradient.indices()[0].numpy()].tolist() == [2, 6, 5]
 
 
@@ -91,7 +91,8 @@ def test_what_has_settled_scores_as_what_learned():
     with torch.no_grad():
         belief = heads.generator(x).sigmoid()
         fit = (
-            heads.discriminator.bottleneck(x) @ heads.discriminator.rows.T + heads.discriminator.biases[:, 0]
+            heads.discriminator.bottleneck(x) @ heads.discriminator.labels.table.T
+            + heads.discriminator.labels.biases[:, 0]
         ).sigmoid()
     for row in range(5):
         place = CLUSTERS.labels.tolist().index(int(ranking.labels[row, 0]))

@@ -56,9 +56,9 @@ def test_texts_that_all_say_the_same_or_nothing_start_nothing(told: np.ndarray):
 
 def test_heads_keep_what_was_drawn_for_labels_without_a_text():
     heads = Heads(2, CLUSTERS, 1, LearningDiscriminator(2, 3, CLUSTERS))
-    drawn = heads.discriminator.rows.detach().clone()
+    drawn = heads.discriminator.labels.table.detach().clone()
     rows = np.zeros((4, 3), np.float32)
     rows[1] = 7
     heads.start(LabelStart(rows, np.full((2, 2), 9, np.float32)))
-    torch.testing.assert_close(heads.discriminator.rows.detach()[[0, 2, 3]], drawn[[0, 2, 3]])
-    assert (heads.discriminator.rows[1] == 7).all() and (heads.generator.weight == 9).all()
+    torch.testing.assert_close(heads.discriminator.labels.table.detach()[[0, 2, 3]], drawn[[0, 2, 3]])
+    assert (heads.discriminator.labels.table[1] == 7).all() and (heads.generator.weight == 9).all()

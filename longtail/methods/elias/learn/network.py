@@ -19,8 +19,8 @@ from longtail.methods.elias import Stage
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order
-from longtail.rankers.learn.clustered import array_of
 from longtail.rankers.learn.graphed import GraphHeads, OneVsAll
+from longtail.rankers.learn.label_rows import array_of
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device
 from longtail.train.optim import Group, Optim, adamw

@@ -33,7 +33,7 @@ from longtail.kernels.csr import rows_of, take
 from longtail.methods.elias import UNCHOSEN, Config, Data, Elias, Stage
 from longtail.methods.elias.learn.network import Encoder, Head, Negatives, Network, vectors_of
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter, OneVsAll
-from longtail.rankers.learn.label_rows import Classifiers, FreeRows, ReadRows
+from longtail.rankers.learn.label_rows import LearningRows, free_rows, text_rows
 from longtail.train.loop import seeded
 from longtail.train.run import Run
 from longtail.train.settings import with_many_steps
@@ -182,11 +182,11 @@ def second_network(
         return Network(encoder, heads, config.stage_2, negatives_of(texts, config))
 
 
-def classifiers_on(encoder: Encoder, texts: Source, config: Config) -> Classifiers:
+def classifiers_on(encoder: Encoder, texts: Source, config: Config) -> LearningRows:
     """Of labels, before their first step."""
     if texts.label_texts is None or not isinstance(encoder, BagText):
-        return FreeRows(texts.train.labels.shape[1], encoder.dim)
-    return ReadRows(rows_of(texts.label_texts), encoder.sums, config.bag.dropout)
+        return free_rows(texts.train.labels.shape[1], encoder.dim)
+    return text_rows(rows_of(texts.label_texts), encoder.sums, config.bag.dropout)
 
 
 def start_reading(router: GraphRouter, encoder: Encoder, texts: Source, clusters: Clusters) -> None:
@@ -203,7 +203,7 @@ def negatives_of(texts: Source, config: Config) -> Negatives | None:
     return Negatives(each, texts.train) if each else None
 
 
-def heads_on(router: GraphRouter, classifiers: Classifiers, stage: Stage, config: Config) -> GraphHeads:
+def heads_on(router: GraphRouter, classifiers: LearningRows, stage: Stage, config: Config) -> GraphHeads:
     """A way to labels, and their classifiers."""
     weight = UNCHOSEN if config.ranker.belief_weight is None else config.ranker.belief_weight
     return GraphHeads(router, classifiers, stage.shortlist_loss, config.ranker.loss == "label", weight)
