@@ -77,7 +77,7 @@ def beliefs(found: Shortlist) -> dict[int, float]:
 
 def looked_at(made: GraphHeads, true: list[int]) -> dict[int, float]:
     found = made.router(torch.from_numpy(PHI), torch.tensor([true]))
-    return beliefs((found.labels.numpy(), found.log_beliefs.detach().exp().numpy()))
+    return beliefs(Shortlist(found.labels.numpy(), found.log_beliefs.detach().exp().numpy()))
 
 
 # -- the index ---------------------------------------------------------------------------------------------------------
