@@ -24,7 +24,8 @@ from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.clusters import Clusters
 from longtail.methods.decaf import Decaf, Instance, Scorer
-from longtail.predict.predictor import About, LabelFile, Predictor
+from longtail.predict.labels import LabelFile
+from longtail.predict.predictor import About, Predictor
 
 CLUSTERS, TOKENS, DIM = 4096, 60_000, 300
 TIMES = 15

@@ -193,7 +193,7 @@ def train(
     from longtail.config import parse_assignment, read_toml
     from longtail.data.load import load
     from longtail.methods import method as known
-    from longtail.predict.predictor import check_device, fit
+    from longtail.predict.fit import check_device, fit
     from longtail.train.run import check_place
 
     known(method)  # a misspelt method or setting should not wait for the corpus
@@ -237,7 +237,7 @@ def evaluate(
     from longtail.data.load import load
     from longtail.judge.evaluation import evaluate as scored
     from longtail.judge.validation import cautions
-    from longtail.predict.predictor import open_model
+    from longtail.predict.opening import open_model
 
     opened = open_model(model)
     splits = load(corpus)
@@ -274,7 +274,7 @@ def predict(
 ) -> None:
     """Suggest labels: one JSON line per text, in order, as they come."""
     from longtail.data.queries import STANDARD_INPUT, read_queries
-    from longtail.predict.predictor import open_model
+    from longtail.predict.opening import open_model
 
     opened = open_model(model)
     lowest = _threshold(threshold)
@@ -308,7 +308,8 @@ def ensemble(
     metric: Annotated[str, typer.Option(help="Learned weights: what they make as good as can be.")] = "nDCG@5",
 ) -> None:
     """Make one model of several: it ranks by the mean of their scores."""
-    from longtail.predict.predictor import combine, open_model
+    from longtail.predict.ensemble import combine
+    from longtail.predict.opening import open_model
     from longtail.store import MODEL, check_target
 
     check_target(out, MODEL)
@@ -368,7 +369,7 @@ def calibrate(
     from longtail.judge.calibration import Target
     from longtail.judge.validation import FEW, validation_split
     from longtail.judge.validation import calibrate as calibrated
-    from longtail.predict.predictor import open_model
+    from longtail.predict.opening import open_model
     from longtail.report import calibration_table
     from longtail.store import MODEL, check_target
 

@@ -23,8 +23,8 @@ from longtail.errors import CorpusError, MissingExtraError, RunError
 from longtail.judge import calibration
 from longtail.judge.metrics import evaluate_ranking
 from longtail.judge.validation import calibrate
+from longtail.predict.fit import fit as train
 from longtail.predict.predictor import AUTO, Predictor
-from longtail.predict.predictor import fit as train
 from longtail.ranking import Ranking, check_k, check_threshold
 
 try:

@@ -211,7 +211,7 @@ def test_numbers_are_written_before_they_are_printed(
 
 
 def test_calibrate_keeps_the_model_unless_told(longtail: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("longtail.predict.predictor.open_model", raising(AssertionError("opened the model")))
+    monkeypatch.setattr("longtail.predict.opening.open_model", raising(AssertionError("opened the model")))
     for words in ((), ("--in-place", "--out", tmp_path / "new")):
         code, _, err = longtail("calibrate", "model", "corpus", *words)
         assert code == 2 and "--out DIR" in err and "--in-place" in err
