@@ -15,7 +15,7 @@ from longtail.errors import ModelError
 from longtail.methods.linear import Config
 from longtail.predict.info import SOUND, Changed, model_info
 from longtail.predict.predictor import Predictor
-from longtail.report import info_table
+from longtail.report.info import info_table
 
 
 @pytest.fixture(scope="module")
