@@ -120,7 +120,7 @@ def ensemble(
 
 def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str, out: Path) -> None:
     from longtail.data.load import load
-    from longtail.judge.metrics import cut_off
+    from longtail.judge.gains import cut_off
     from longtail.judge.validation import validation_split, weigh
 
     cut_off(metric)  # a misspelt metric should not wait for the corpus

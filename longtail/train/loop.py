@@ -38,7 +38,9 @@ from torch import nn
 from longtail import store
 from longtail.data.batches import Batches, generator, longest_first, prefetched, shuffled
 from longtail.errors import RunError
-from longtail.judge.metrics import Frequencies, cut_off, evaluate_ranking
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.gains import cut_off
+from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
 from longtail.train import checkpoint
 from longtail.train.averaging import Average

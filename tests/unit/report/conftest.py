@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from longtail.judge.calibration import Bin, Reliability
-from longtail.judge.metrics import Evaluation, Frequencies, evaluate_ranking
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.metrics import Evaluation, evaluate_ranking
 from longtail.ranking import Ranking
 
 N, N_LABELS = 60, 40
