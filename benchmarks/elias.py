@@ -170,10 +170,10 @@ def with_wider_beam(both: Predictor) -> Predictor:
 
 def without_index(both: Predictor) -> Predictor:
     """The classifiers of a trained ELIAS on all labels: what its index loses or gains when it is asked."""
-    from longtail.rankers.clustered import Clustered, each_its_own
+    from longtail.rankers.clustered import Clustered
 
     labels = both.model.graphed.labels
-    flat = Clustered(each_its_own(len(labels.rows)), labels, None, 1)
+    flat = Clustered(labels, None, 1)
     return replace(both, model=replace(both.model, graphed=None, one_vs_all=flat))
 
 

@@ -72,7 +72,7 @@ class Ours:
         self.index = nearest_over(labels, Search(exact_below=0, links=M, width=BUILD_WIDTH))
 
     def find(self, documents, width):
-        return self.index.find(documents, width)[0][:, :K]
+        return self.index.find(documents, width).labels[:, :K]
 
     def size(self):
         return self.index.vectors.nbytes + self.index.graph.links.nbytes + self.index.graph.starts.nbytes

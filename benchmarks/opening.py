@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from longtail.index.clusters import Clusters
 from longtail.methods.decaf import Decaf, Instance, Scorer
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor
+from longtail.rankers.label_rows import LabelRows
 
 CLUSTERS, TOKENS, DIM = 4096, 60_000, 300
 TIMES = 15
@@ -71,11 +73,13 @@ def random_model(labels: int) -> Predictor:
 
     def scorer(rows: int) -> Scorer:
         encoder = BagEncoder(numbers(TOKENS, DIM), numbers(DIM, DIM), numbers(DIM), numbers(DIM))
-        return Scorer(encoder, numbers(rows, DIM), numbers(rows))
+        return Scorer(encoder, LabelRows(numbers(rows, DIM), numbers(rows)))
 
     starts = np.linspace(0, labels, CLUSTERS + 1).astype(np.int64)
     clusters = Clusters(rng.permutation(labels).astype(np.int32), starts)
-    model = Decaf(Reader(Bags(TOKENS, None), None), [Instance(clusters, scorer(CLUSTERS), scorer(labels), 20, 1.0)])
+    ranker = scorer(labels)
+    in_order = replace(ranker, rows=replace(ranker.rows, clusters=clusters))
+    model = Decaf(Reader(Bags(TOKENS, None), None), [Instance(scorer(CLUSTERS), in_order, 20, 1.0)])
     about = About("decaf", {}, {"name": "random", "fingerprint": "none", "documents": 1, "labels": labels})
     names = LabelSet.of(f"label {number}" for number in range(labels))
     return Predictor(model, names, np.ones(labels, np.int64), about)

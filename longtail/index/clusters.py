@@ -36,6 +36,12 @@ class Clusters:
     def __getitem__(self, cluster: int) -> np.ndarray:
         return self.labels[self.starts[cluster] : self.starts[cluster + 1]]
 
+    def with_more(self, where: np.ndarray, at: np.ndarray) -> Clusters:
+        """With labels more, numbered after those there are: cluster where[i] has the i-th one inserted at at[i]."""
+        new = np.arange(len(self.labels), len(self.labels) + len(where), dtype=np.int32)
+        grown = np.cumsum(np.bincount(where, minlength=len(self)))
+        return Clusters(np.insert(self.labels, at, new), self.starts + np.append(0, grown))
+
     @property
     def of_label(self) -> np.ndarray:
         """The cluster of every label."""

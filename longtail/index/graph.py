@@ -26,8 +26,10 @@ from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree, check_indices
 from longtail.kernels.csr import rows_of
-from longtail.kernels.paths import best_labels, opened
+from longtail.kernels.paths import best_labels
 from longtail.kernels.top import top_of_rows
+from longtail.rankers.label_rows import LabelRows
+from longtail.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,7 @@ class GraphIndex:
     """Which labels to look at, given a document's vector."""
 
     graph: Graph
-    rows: Annotated[np.ndarray, Array("clusters dim", np.float32)]  # Ŵ_C
-    biases: Annotated[np.ndarray, Array("clusters", np.float32)]
+    clusters: LabelRows  # Ŵ_C
     beam: Annotated[int, Number(1)]
     alpha: Annotated[float, Number(0)]
     beta: Annotated[float, Number(0, np.inf)]  # infinite on a partition, where every edge is sure
@@ -183,25 +184,27 @@ class GraphIndex:
 
     def check(self) -> None:
         """Every cluster has its edges, and these lead to labels, each to another."""
-        agree("clusters", len(self.rows), len(self.graph.labels))
+        agree("clusters", len(self.clusters), len(self.graph.labels))
         check_indices("edges", self.graph.labels, self.n_labels, pad=True)
-        if self.rows.size == 0 or self.graph.labels.size == 0:
+        if len(self.clusters) == 0 or self.graph.labels.size == 0:
             raise Unsound("the graph has no clusters or no edges")
 
-    def open(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The clusters that documents believe in most and how much (1, 2), (documents, beam) each."""
-        return opened(vectors, self.rows, self.biases, self.alpha, min(self.beam, len(self.rows)))
+    def open(self, vectors: np.ndarray) -> Shortlist:
+        """The clusters with the largest beliefs (1, 2), (documents, beam)."""
+        return self.clusters.top_by_softmax(vectors, self.alpha, min(self.beam, len(self.clusters)))
 
-    def find(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The labels that documents believe in most and how much (6), (documents, K) each; PAD, 0."""
-        k = min(self.shortlist, self.n_labels)
-        return best_labels(*self.open(vectors), self.graph.labels, self._scores, self.n_labels, k, add=self.add)
+    def find(self, vectors: np.ndarray) -> Shortlist:
+        """The labels with the largest beliefs (6), (documents, K)."""
+        opened, k = self.open(vectors), min(self.shortlist, self.n_labels)
+        edges = self.graph.labels, self._scores, self.n_labels
+        return Shortlist(*best_labels(opened.labels, opened.belief, *edges, k, add=self.add))
 
     def matches(self, vectors: np.ndarray) -> sp.csr_array:
         """M (9): beliefs in the clusters that each document opens, (documents, clusters)."""
-        clusters, beliefs = self.open(vectors)
-        starts = np.arange(0, clusters.size + 1, clusters.shape[1])
-        return sp.csr_array((beliefs.ravel(), clusters.ravel(), starts), shape=(len(vectors), len(self.rows)))
+        opened = self.open(vectors)
+        starts = np.arange(0, opened.labels.size + 1, opened.labels.shape[1])
+        entries = opened.belief.ravel(), opened.labels.ravel(), starts
+        return sp.csr_array(entries, shape=(len(vectors), len(self.clusters)))
 
     @cached_property
     def _scores(self) -> np.ndarray:

@@ -12,7 +12,8 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.kernels.graph_search import walk
-from longtail.kernels.label_rows import likeliest, likeliest_for_many
+from longtail.rankers.label_rows import LabelRows
+from longtail.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -69,31 +70,31 @@ class Nearest:
     """Labels by direction; a label whose vector is 0 points nowhere and is never found."""
 
     labels: Annotated[np.ndarray, Array("known", np.int32, rising=True)]
-    vectors: Annotated[np.ndarray, Array("known dim", np.float32)]  # of length 1
+    directions: LabelRows  # of length 1 and without biases: row i is that of labels[i]
     graph: Graph | None
 
     def check(self) -> None:
-        """The graph has a node for every vector."""
+        """Every known label has a direction, and the graph a node for it."""
+        agree("labels and directions", len(self.labels), len(self.directions))
         if self.graph is not None:
-            agree("vectors and nodes", len(self.vectors), len(self.graph.starts) - 1)
+            agree("directions and nodes", len(self.directions), len(self.graph.starts) - 1)
 
-    def find(self, documents: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k labels with the largest cosine, and σ(cosine): (documents, k or all there are) each."""
+    def find(self, documents: np.ndarray, k: int) -> Shortlist:
+        """The k labels with the largest cosine, and σ(cosine): (documents, k or all there are)."""
         k = min(k, len(self.labels))
         if self.graph is None:
-            places, beliefs = likeliest(unit(documents), self.vectors, np.zeros(len(self.labels), np.float32), k)
+            near = self.directions.top(unit(documents), k)
         else:
             graph = self.graph.links, self.graph.starts, self.graph.levels, self.graph.entry, self.graph.top
-            places, beliefs = walk(unit(documents), self.vectors, *graph, k)
+            near = Shortlist(*walk(unit(documents), self.directions.rows, *graph, k))
         # A walk that meets fewer than k nodes leaves places empty.
-        return np.where(places == PAD, PAD, self.labels[places]), beliefs
+        return Shortlist(np.where(near.labels == PAD, PAD, self.labels[near.labels]), near.belief)
 
     def find_for_many(self, documents: np.ndarray, k: int) -> np.ndarray:
-        """The labels that `find` finds, for a training set: as fast as can be, not to the last bit the same."""
+        """The labels that `find` finds, for a training set: faster, and not to the last bit the same."""
         if self.graph is not None:
-            return self.find(documents, k)[0]
-        k, even = min(k, len(self.labels)), np.zeros(len(self.labels), np.float32)
-        return self.labels[likeliest_for_many(unit(documents), self.vectors, even, k)]
+            return self.find(documents, k).labels
+        return self.labels[self.directions.top_for_many(unit(documents), min(k, len(self.labels)))]
 
 
 def nearest_over(vectors: np.ndarray, search: Search) -> Nearest:
@@ -101,7 +102,8 @@ def nearest_over(vectors: np.ndarray, search: Search) -> Nearest:
     known = np.flatnonzero(vectors.any(axis=1)).astype(np.int32)
     directions = unit(vectors[known])
     few = len(known) == 0 or len(known) < search.exact_below
-    return Nearest(known, directions, None if few else built(directions, search))
+    rows = LabelRows(directions, np.zeros(len(known), np.float32))
+    return Nearest(known, rows, None if few else built(directions, search))
 
 
 def built(vectors: np.ndarray, search: Search) -> Graph:

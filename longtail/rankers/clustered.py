@@ -17,68 +17,63 @@ from typing import Annotated
 import numpy as np
 
 from longtail.index.clusters import Clusters
-from longtail.invariants import Array, Number, agree
-from longtail.kernels.label_rows import likeliest, rank_members
+from longtail.invariants import Array, Number, Unsound, agree
+from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 
 
 @dataclass(frozen=True)
-class Linear:
-    """A row and a bias for every output."""
+class Bottleneck:
+    """A narrow view of a document: W_h e + b_h."""
 
-    rows: Annotated[np.ndarray, Array("outputs dim", np.float32)]
+    weights: Annotated[np.ndarray, Array("outputs dim", np.float32)]
     biases: Annotated[np.ndarray, Array("outputs", np.float32)]
+
+    def __call__(self, vectors: np.ndarray) -> np.ndarray:
+        """(documents, outputs)."""
+        agree("document vectors and the bottleneck", vectors.shape[1], self.weights.shape[1])
+        return vectors @ self.weights.T + self.biases
 
 
 @dataclass(frozen=True)
-class LabelVectors:
-    """D: a narrow view of the document, and what each label looks for in it."""
+class Discriminator:
+    """D: label rows on a narrow view of the document, in the order of the clusters."""
 
-    bottleneck: Linear  # W_h, b_h
-    labels: Linear  # E and b_l, in the order of the clusters
+    bottleneck: Bottleneck  # W_h, b_h
+    labels: LabelRows  # E and b_l
 
     def check(self) -> None:
-        """The bottleneck is as wide as label vectors are long."""
-        agree("outputs of the bottleneck and label vectors", len(self.bottleneck.rows), self.labels.rows.shape[1])
-
-    def documents(self, vectors: np.ndarray) -> np.ndarray:
-        """W_h e + b_h, (documents, label dim)."""
-        agree("document vectors and the bottleneck", vectors.shape[1], self.bottleneck.rows.shape[1])
-        return vectors @ self.bottleneck.rows.T + self.bottleneck.biases
+        """The bottleneck is as wide as label rows are long, and these lie in clusters."""
+        agree("outputs of the bottleneck and label rows", len(self.bottleneck.weights), self.labels.dim)
+        if self.labels.clusters is None:
+            raise Unsound("label rows in no order of clusters")
 
 
 @dataclass(frozen=True)
 class Clustered:
     """G over clusters, and D over the labels inside; without D, every cluster is one label."""
 
-    clusters: Clusters
-    generator: Linear
-    discriminator: LabelVectors | None
+    generator: LabelRows
+    discriminator: Discriminator | None
     beam: Annotated[int, Number(1)]  # clusters opened for a document
 
     def check(self) -> None:
-        """Every cluster has a row, and so has every label in the clusters."""
-        agree("clusters and their rows", len(self.clusters), len(self.generator.rows))
-        if self.discriminator is not None:
-            agree("labels and their rows", self.n_labels, len(self.discriminator.labels.rows))
-        else:
-            agree("labels and clusters of one label each", self.n_labels, len(self.clusters))
+        """Every cluster has a row."""
+        if self.discriminator is not None and self.discriminator.labels.clusters is not None:
+            agree("clusters and their rows", len(self.discriminator.labels.clusters), len(self.generator))
 
     @property
     def n_labels(self) -> int:
         """How many labels there are."""
-        return len(self.clusters.labels)
+        return len(self.generator if self.discriminator is None else self.discriminator.labels)
 
     def rank(self, vectors: np.ndarray, k: int, again: np.ndarray | None = None) -> Ranking:
         """The k best labels, given document vectors (documents, dim), and others for D if it has its own."""
-        agree("document vectors and rows of clusters", vectors.shape[1], self.generator.rows.shape[1])
-        generator = self.generator.rows, self.generator.biases
         if self.discriminator is None:
-            return Ranking(*likeliest(vectors, *generator, k))
-        opened, belief = likeliest(vectors, *generator, self.beam)
-        documents = self.discriminator.documents(vectors if again is None else again)
-        labels, runs = self.discriminator.labels, (self.clusters.starts, self.clusters.labels)
-        return Ranking(*rank_members(documents, labels.rows, labels.biases, *runs, opened, belief, k))
+            best = self.generator.top(vectors, k)
+            return Ranking(best.labels, best.belief)
+        narrow = self.discriminator.bottleneck(vectors if again is None else again)
+        return self.discriminator.labels.top_inside(narrow, self.generator.top(vectors, self.beam), k)
 
 
 def each_its_own(n_labels: int) -> Clusters:

@@ -17,7 +17,7 @@ import numpy as np
 
 from longtail.errors import MissingExtraError
 from longtail.invariants import Array, Number, Unsound
-from longtail.kernels.fusion import fused_top
+from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 
@@ -26,13 +26,12 @@ from longtail.shortlist import Shortlist
 class Fusion:
     """A classifier a label, and β: 1 trusts the classifiers alone, 0 the index alone."""
 
-    rows: Annotated[np.ndarray, Array("labels dim", np.float32)]
-    biases: Annotated[np.ndarray, Array("labels", np.float32)]
+    labels: LabelRows
     beta: Annotated[float, Number(0, 1)]
 
     def rank(self, documents: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
         """The k best labels of each shortlist, given document vectors (documents, dim)."""
-        return Ranking(*fused_top(documents, self.rows, self.biases, shortlist.labels, shortlist.belief, self.beta, k))
+        return self.labels.top_fused(documents, shortlist, self.beta, k)
 
 
 ASKED = 3  # numbers that a tree can ask about: both opinions, and how frequent the label is

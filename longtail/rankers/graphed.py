@@ -17,8 +17,7 @@ from scipy.special import expit
 
 from longtail.index.graph import GraphIndex
 from longtail.invariants import Number, agree
-from longtail.kernels.label_rows import shortlist_logits
-from longtail.rankers.clustered import Linear
+from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 
 
@@ -27,17 +26,16 @@ class Graphed:
     """A graph that proposes labels, and a classifier for each of them."""
 
     index: GraphIndex
-    labels: Linear  # W_L
+    labels: LabelRows  # W_L
     belief_weight: Annotated[float, Number(0)] = 1.0  # score = σ(label) · ŷ^this
 
     def check(self) -> None:
         """Every label has a row, as long as those of clusters."""
-        agree("labels and their rows", self.index.n_labels, len(self.labels.rows))
-        agree("rows of labels and of clusters", self.labels.rows.shape[1], self.index.rows.shape[1])
+        agree("labels and their rows", self.index.n_labels, len(self.labels))
+        agree("rows of labels and of clusters", self.labels.dim, self.index.clusters.dim)
 
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
         """The k best labels by p_l, given document vectors (documents, dim)."""
-        agree("document vectors and rows", vectors.shape[1], self.labels.rows.shape[1])
-        labels, beliefs = self.index.find(vectors)
-        logits = shortlist_logits(vectors, self.labels.rows, labels) + self.labels.biases[labels]
-        return Ranking.of_candidates(labels, expit(logits) * beliefs**self.belief_weight, k)
+        found = self.index.find(vectors)
+        scores = expit(self.labels.logits(vectors, found.labels)) * found.belief**self.belief_weight
+        return Ranking.of_candidates(found.labels, scores, k)

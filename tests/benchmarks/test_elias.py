@@ -18,6 +18,7 @@ from longtail.methods.elias import Elias
 from longtail.methods.eliaspp import EliasPlusPlus
 from longtail.rankers.fusion import ScoreTree
 from longtail.rankers.graphed import Graphed
+from longtail.rankers.label_rows import LabelRows
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_parts_of_the_calibrated_model_differ_in_one_thing_each(monkeypatch: pyt
 
 def test_a_wider_beam_changes_how_a_graph_is_asked_and_nothing_else():
     graph = Graph(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32))
-    index = GraphIndex(graph, np.zeros((1, 2)), np.zeros(1), 100, 10.0, 10.0, 1000, 5000, add=True)
+    index = GraphIndex(graph, LabelRows(np.zeros((1, 2)), np.zeros(1)), 100, 10.0, 10.0, 1000, 5000, add=True)
     wider = elias.with_wider_beam(Model(Elias(None, Graphed(index, None)))).model.graphed.index
     assert (wider.beam, wider.shortlist) == (200, 2000)
     assert dataclasses.replace(wider, beam=100, shortlist=1000) == index

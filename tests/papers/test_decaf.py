@@ -25,6 +25,7 @@ from longtail.methods.decaf import (
     shortlists,
 )
 from longtail.methods.decaf.learn import Meetings, Network, started
+from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.label_text import LabelText
 
 PLAIN = BagEncoder(
@@ -164,7 +165,7 @@ def test_recall_counts_true_labels_in_the_clusters_opened_so_far():
 @pytest.mark.parametrize(("recall", "beam"), [(0.3, 1), (0.9, 2)])
 def test_the_beam_is_as_small_as_the_recall_allows(recall: float, beam: int):
     data = Data(csr([[1, 0], [1, 0]]), csr([[1, 0, 1], [0, 1, 0]]), csr([[1, 0]] * 3))
-    shortlister = Scorer(PLAIN, np.array([[2, 0], [1, 0]], np.float32), np.zeros(2, np.float32))
+    shortlister = Scorer(PLAIN, LabelRows(np.array([[2, 0], [1, 0]], np.float32), np.zeros(2, np.float32)))
     assert shortlists(data, TWO, shortlister, recall).shape == (2, beam)
     easy = Data(data.documents, csr([[0, 0, 1], [0, 0, 1]]), data.label_texts)  # the first cluster holds all
     assert [shortlists(easy, TWO, shortlister, share).shape[1] for share in (0.99, 1.0)] == [1, 2]
@@ -172,9 +173,9 @@ def test_the_beam_is_as_small_as_the_recall_allows(recall: float, beam: int):
 
 def test_a_score_is_the_product_of_label_and_cluster():
     """x̂ = (1, 0); clusters score 2 and 1, labels 2, 0, 1 score 0.5, 1 and −1."""
-    shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
-    ranker = Scorer(PLAIN, np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.zeros(3, np.float32))
-    answer = Instance(TWO, shortlister, ranker, beam=2, cluster_weight=1.0).rank(rows_of(csr([[1, 0]])), k=3)
+    shortlister = Scorer(PLAIN, LabelRows(np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32)))
+    ranker = Scorer(PLAIN, LabelRows(np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.zeros(3, np.float32), TWO))
+    answer = Instance(shortlister, ranker, beam=2, cluster_weight=1.0).rank(rows_of(csr([[1, 0]])), k=3)
     expected = {2: sigmoid(2) * sigmoid(0.5), 0: sigmoid(1) * sigmoid(1), 1: sigmoid(1) * sigmoid(-1)}
     assert answer.labels.tolist() == [[2, 0, 1]]
     np.testing.assert_allclose(answer.scores[0], [expected[label] for label in (2, 0, 1)], rtol=1e-6)
@@ -182,18 +183,20 @@ def test_a_score_is_the_product_of_label_and_cluster():
 
 def test_biases_count_and_a_weighed_cluster_counts_for_less():
     """x̂ = (1, 0); clusters score 2 + 1 and 1 − 1, labels 2, 0, 1 score 0.5 − 2, 1 + 1 and −1 + 0.5; weight ¼."""
-    shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.array([1, -1], np.float32))
-    ranker = Scorer(PLAIN, np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.array([-2, 1, 0.5], np.float32))
-    answer = Instance(TWO, shortlister, ranker, beam=2, cluster_weight=0.25).rank(rows_of(csr([[1, 0]])), k=3)
+    shortlister = Scorer(PLAIN, LabelRows(np.array([[2, 9], [1, 9]], np.float32), np.array([1, -1], np.float32)))
+    ranker = Scorer(
+        PLAIN, LabelRows(np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.array([-2, 1, 0.5], np.float32), TWO)
+    )
+    answer = Instance(shortlister, ranker, beam=2, cluster_weight=0.25).rank(rows_of(csr([[1, 0]])), k=3)
     expected = [sigmoid(2) * 0.5**0.25, sigmoid(-0.5) * 0.5**0.25, sigmoid(-1.5) * sigmoid(3) ** 0.25]
     assert answer.labels.tolist() == [[0, 1, 2]]
     np.testing.assert_allclose(answer.scores[0], expected, rtol=1e-6)
 
 
 def test_labels_outside_the_opened_clusters_are_not_ranked():
-    shortlister = Scorer(PLAIN, np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32))
-    ranker = Scorer(PLAIN, np.ones((3, 2), np.float32), np.zeros(3, np.float32))
-    assert Instance(TWO, shortlister, ranker, beam=1, cluster_weight=1.0).rank(
+    shortlister = Scorer(PLAIN, LabelRows(np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32)))
+    ranker = Scorer(PLAIN, LabelRows(np.ones((3, 2), np.float32), np.zeros(3, np.float32), TWO))
+    assert Instance(shortlister, ranker, beam=1, cluster_weight=1.0).rank(
         rows_of(csr([[1, 0]])), k=2
     ).labels.tolist() == [[2, -1]]
 

@@ -30,8 +30,8 @@ from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.methods.elias import Config, Elias, Ranker, Stage, weighed, with_encoder
 from longtail.methods.elias.learn import network as elias_network
 from longtail.methods.elias.learn import stages as elias_stages
-from longtail.rankers.clustered import Linear
 from longtail.rankers.graphed import Graphed
+from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
 from longtail.rankers.learn.label_rows import FreeRows, ReadRows
 from longtail.rankers.learn.losses import product_bce_per_document
@@ -53,7 +53,7 @@ PHI = np.array([[1, 0]], np.float32)
 
 
 def index(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int = 10) -> GraphIndex:
-    return GraphIndex(GRAPH, ROWS, np.zeros(3, np.float32), beam, alpha, beta, shortlist, n_labels=5)
+    return GraphIndex(GRAPH, LabelRows(ROWS, np.zeros(3, np.float32)), beam, alpha, beta, shortlist, n_labels=5)
 
 
 def heads(beam: int = 2, alpha: float = 1.5, beta: float = 2.0, shortlist: int = 10, weight: float = 0.0) -> GraphHeads:
@@ -109,7 +109,9 @@ def test_with_infinite_beta_every_edge_is_sure_and_none_learns():
 def test_a_label_is_believed_by_its_best_path():
     """(6): label 1 by cluster 0 is 0.9 · 0.5 = 0.45, by cluster 1 it is 0.45 · 1 = 0.45; label 4 is not reached."""
     assert beliefs(index().find(PHI)) == pytest.approx({0: 0.9, 1: 0.45, 2: 0.225, 3: 0.225})
-    firmer = GraphIndex(Graph(LABELS, WEIGHTS * [[1], [4], [1]]), ROWS, np.zeros(3, np.float32), 2, 3, 2.0, 9, 5)
+    firmer = GraphIndex(
+        Graph(LABELS, WEIGHTS * [[1], [4], [1]]), LabelRows(ROWS, np.zeros(3, np.float32)), 2, 3, 2.0, 9, 5
+    )
     # α = 3: beliefs 1 and 0.9; row 1 is 16:1:1, so label 1 is 1 · 0.5 or 0.9 · 1, and the larger counts, not the sum.
     assert beliefs(firmer.find(PHI))[1] == pytest.approx(0.9)
 
@@ -137,7 +139,7 @@ def test_only_the_k_best_are_ranked_and_never_a_pad():
 
 def test_a_score_is_label_times_path():
     """p = σ(w · φ + b) · ŷ; weights at PAD and labels that are not reached change nothing."""
-    labels = Linear(np.array([[0, 0], [LOG(3), 0], [0, 0], [0, 0], [9, 9]], np.float32), np.zeros(5, np.float32))
+    labels = LabelRows(np.array([[0, 0], [LOG(3), 0], [0, 0], [0, 0], [9, 9]], np.float32), np.zeros(5, np.float32))
     ranking = Graphed(index(), labels).rank(PHI, 5)
     assert ranking.labels.tolist() == [[0, 1, 2, 3, PAD]]
     np.testing.assert_allclose(ranking.scores, [[0.45, 0.75 * 0.45, 0.1125, 0.1125, 0]], rtol=1e-6)
@@ -214,7 +216,7 @@ def test_classifiers_that_learn_alone_know_nothing_of_paths():
 
 def test_paths_may_weigh_less_in_a_score():
     """ŷ^½: √0.9 · ½ for label 0."""
-    labels = Linear(np.zeros((5, 2), np.float32), np.zeros(5, np.float32))
+    labels = LabelRows(np.zeros((5, 2), np.float32), np.zeros(5, np.float32))
     scores = Graphed(index(), labels, belief_weight=0.5).rank(PHI, 2).scores
     np.testing.assert_allclose(scores, [[0.5 * 0.9**0.5, 0.5 * 0.45**0.5]], rtol=1e-6)
 
@@ -223,7 +225,7 @@ def test_paths_may_weigh_less_in_a_score():
 def test_validation_documents_choose_what_paths_weigh(true: int, weight: float):
     """σ = 0.6 and 0.9 for labels 0 and 1, ŷ = 0.9 and 0.45: label 0 is first from ŷ^0.585 on."""
     logits = np.array([LOG(0.6 / 0.4), LOG(0.9 / 0.1), -9, -9, -9], np.float32)
-    graphed = Graphed(index(), Linear(np.zeros((5, 2), np.float32), logits), belief_weight=0.5)
+    graphed = Graphed(index(), LabelRows(np.zeros((5, 2), np.float32), logits), belief_weight=0.5)
     encoder = SimpleNamespace(batches=lambda documents: [(np.array([0]), PHI)])
     truth = sp.csr_array(np.eye(5, dtype=np.float32)[[true]])
     valid = Corpus(Documents.of(["a text"]), truth, LabelSet.of("abcde"), "valid")

@@ -34,7 +34,7 @@ from longtail.methods.gudn.learn import (
 )
 from longtail.methods.lightxml.learn import Network
 from longtail.rankers.clustered import each_its_own
-from longtail.rankers.learn.clustered import Discriminator, Heads
+from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 from longtail.train.run import Run
 
 
@@ -216,7 +216,7 @@ def test_with_clusters_both_readings_choose_their_own_candidates(monkeypatch: py
     """Text (1, 2) opens the second cluster, label names (3, −1) the first."""
     clusters, opened = Clusters(np.arange(4, dtype=np.int32), np.array([0, 2, 4])), []
     network = guided(0, 1)
-    heads = Heads(2, clusters, 1, Discriminator(2, 2, clusters))
+    heads = Heads(2, clusters, 1, LearningDiscriminator(2, 2, clusters))
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     monkeypatch.setattr(heads.discriminator, "loss", lambda x, chosen, _: opened.append(chosen.tolist()) or x.sum())
     network.network.heads = heads

@@ -33,6 +33,7 @@ from longtail.methods.lightdxml.learn import (
 )
 from longtail.methods.lightdxml.model import Encoder
 from longtail.rankers.fusion import Fusion
+from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 from longtail.train import loop
 from longtail.train.run import Run
@@ -131,7 +132,8 @@ def test_a_label_without_documents_points_nowhere_although_the_layers_have_offse
 def test_equation_6_a_shortlist_is_the_top_k_by_cosine_each_label_once():
     """x = (1, 0): cosines 0.6, 1, 0 and 0.8 of labels of any length."""
     index = nearest_over(np.array([[3, 4], [0.1, 0], [0, 7], [8, 6]], np.float32), Search())
-    labels, beliefs = index.find(np.array([[1, 0]], np.float32), 3)
+    found = index.find(np.array([[1, 0]], np.float32), 3)
+    labels, beliefs = found.labels, found.belief
     assert labels.tolist() == [[1, 3, 0]]
     np.testing.assert_allclose(beliefs[0], [sigmoid(1), sigmoid(0.8), sigmoid(0.6)], rtol=1e-6)
 
@@ -195,7 +197,9 @@ def test_a_corpus_without_a_single_word_gets_an_answer():
 def test_classifiers_start_at_the_label_vectors_or_at_random(start: str):
     nearest = nearest_over(np.array([[0, 5], [0, 0], [3, 4]], np.float32), Search())
     learning = dataclasses.replace(Config().classifiers, start=start)
-    rows = started(np.ones((1, 2), np.float32), nearest, 3, Config(dim=2, classifiers=learning)).fusion(None).rows
+    rows = (
+        started(np.ones((1, 2), np.float32), nearest, 3, Config(dim=2, classifiers=learning)).fusion(None).labels.rows
+    )
     assert (start == "labels") == np.allclose(rows, [[0, 1], [0, 0], [0.6, 0.8]])
 
 
@@ -207,7 +211,11 @@ def one_text_model(beta: float) -> LightDXML:
     encoder = Encoder(*f32([[1, 0]], np.eye(2), [0, 0]))
     nearest = nearest_over(np.array([[2, 0], [3, 4], [0, 1]], np.float32), Search())
     return LightDXML(
-        Reader(Bags(1, None), None), encoder, nearest, Fusion(*f32([[-0.5, 9], [0.5, 9], [1.5, 9]], [0, 0, 0]), beta), 2
+        Reader(Bags(1, None), None),
+        encoder,
+        nearest,
+        Fusion(LabelRows(*f32([[-0.5, 9], [0.5, 9], [1.5, 9]], [0, 0, 0])), beta),
+        2,
     )
 
 

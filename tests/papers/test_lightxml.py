@@ -21,8 +21,9 @@ from longtail.index.clusters import Clusters
 from longtail.methods.lightxml import Recall, cluster_labels, held_out
 from longtail.methods.lightxml import learn as lightxml_modules
 from longtail.methods.lightxml.learn import Network
-from longtail.rankers.clustered import Clustered, LabelVectors, Linear, each_its_own
-from longtail.rankers.learn.clustered import Discriminator, Heads
+from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator, each_its_own
+from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 from longtail.ranking import Ranking
 from longtail.train.settings import Optim
 from tests.planted import WORDS, word
@@ -42,7 +43,7 @@ def softplus(x: float) -> float:
 
 def heads_of(beam: int) -> Heads:
     """e = (1, 2): clusters score 1 and 2; the narrow view is −e; labels 2, 0, 1 look for (1, 0), (0, 1), (1, 1)."""
-    heads = Heads(2, TWO, beam, Discriminator(2, 2, TWO))
+    heads = Heads(2, TWO, beam, LearningDiscriminator(2, 2, TWO))
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     heads.discriminator.bottleneck.weight.data, heads.discriminator.bottleneck.bias.data = -torch.eye(2), torch.zeros(2)
     heads.discriminator.rows.data = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -144,13 +145,13 @@ def test_a_small_label_set_is_plain_one_vs_all():
 
 
 def test_a_label_seldom_met_does_not_start_at_a_half():
-    heads = Heads(2, TWO, 1, Discriminator(2, 2, TWO))
+    heads = Heads(2, TWO, 1, LearningDiscriminator(2, 2, TWO))
     assert heads.generator.bias.tolist() == [-4.0, -4.0] and heads.discriminator.biases.flatten().tolist() == [-4.0] * 3
 
 
 def test_clusters_start_as_likely_as_they_are():
     """One of three documents has a label of the first cluster and two of the second: odds of (n + ½) to (3 − n + ½)."""
-    heads = Heads(2, TWO, 1, Discriminator(2, 2, TWO))
+    heads = Heads(2, TWO, 1, LearningDiscriminator(2, 2, TWO))
     first, second = TWO[0][0], TWO[1][0]
     labels = sp.csr_array(([1, 1, 1], ([0, 1, 2], [first, second, second])), shape=(3, 3))
     heads.expect(labels)
@@ -257,7 +258,7 @@ def test_static_negatives_are_refused_where_there_is_nothing_to_choose(
 def test_a_frozen_transformer_drops_nothing(planted: Splits, tiny_encoder: Path):
     encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
     recall, opened = lightxml_modules.Network(encoder, Heads(encoder.dim, TWO, 1, None), 0.1, 1.0), np.zeros((1, 1))
-    ranker = lightxml_modules.Ranker(encoder, Discriminator(encoder.dim, 2, TWO), recall, opened, 0.1, 1.0)
+    ranker = lightxml_modules.Ranker(encoder, LearningDiscriminator(encoder.dim, 2, TWO), recall, opened, 0.1, 1.0)
     assert ranker.train().encoder.training
     encoder.requires_grad_(False)
     assert not ranker.train().encoder.training and ranker.training
@@ -353,7 +354,8 @@ def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path, tmp
     other = write_encoder(tmp_path / "roberta", WORDS, "roberta", hidden=32)
     drawn = [(tiny_encoder, 0), (tiny_encoder, 1), (other, 0)]
     members = [fit("lightxml", planted.train, encoder=str(place), seed=seed, **QUICK) for place, seed in drawn]
-    assert not np.array_equal(members[0].model.heads.clusters.labels, members[1].model.heads.clusters.labels)
+    one, other, _ = (member.model.heads.discriminator.labels.clusters.labels for member in members)
+    assert not np.array_equal(one, other)
     *each, together = (model.rank(planted.test.documents[:1], 100) for model in (*members, combine(members)))
     score: dict[int, float] = {}
     for ranking in each:
@@ -364,7 +366,8 @@ def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path, tmp
 
 def test_scores_of_stored_heads_need_no_torch():
     """What predicts behind the transformer is NumPy."""
-    rows = Linear(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
-    labels = Linear(np.ones((3, 2), np.float32), np.zeros(3, np.float32))
-    ranking = Clustered(TWO, rows, LabelVectors(rows, labels), 2).rank(np.ones((1, 2), np.float32), 3)
+    eye, none = np.eye(2, dtype=np.float32), np.zeros(2, np.float32)
+    labels = LabelRows(np.ones((3, 2), np.float32), np.zeros(3, np.float32), TWO)
+    heads = Clustered(LabelRows(eye, none), Discriminator(Bottleneck(eye, none), labels), 2)
+    ranking = heads.rank(np.ones((1, 2), np.float32), 3)
     np.testing.assert_allclose(ranking.scores[0], sigmoid(1) * sigmoid(2), rtol=1e-6)

@@ -20,8 +20,7 @@ Predicting needs no torch; what learns is in decaf/learn.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
@@ -40,7 +39,6 @@ from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import recall_at
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import rows_of
-from longtail.kernels.label_rows import likeliest_for_many
 from longtail.methods.decaf.model import Decaf, Instance, Scorer
 from longtail.train.run import WITH_TORCH, Need, Run
 from longtail.train.settings import Precision
@@ -133,7 +131,8 @@ def grow(data: Data, start: np.ndarray, vectors: np.ndarray, config: Config, run
     opened = run.stage(f"shortlists-{number}", shortlists, data, clusters, shortlister, config.recall)
     given = start if config.ranker.afresh and not config.lite else shortlister.encoder.vectors
     ranker = learn_ranker(data, clusters, opened, given, config, run, number)
-    return Instance(clusters, shortlister, ranker, opened.shape[1], config.cluster_weight)
+    in_order = replace(ranker, rows=replace(ranker.rows, clusters=clusters))
+    return Instance(shortlister, in_order, opened.shape[1], config.cluster_weight)
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
@@ -170,12 +169,12 @@ def cluster_by_vectors(data: Data, vectors: np.ndarray, labels_per_cluster: int,
 def shortlists(data: Data, clusters: Clusters, shortlister: Scorer, recall: float) -> np.ndarray:
     """The clusters opened for every training document: as few as hold the share `recall` of labels, for 1 the most."""
     documents, most = shortlister.encoder.documents(rows_of(data.documents)), min(MOST_CLUSTERS, len(clusters))
-    find = partial(likeliest_for_many, rows=shortlister.rows, biases=shortlister.biases)
+    find = shortlister.rows.top_for_many
     if recall == 1:
-        return find(documents, k=most)
+        return find(documents, most)
     sample = np.random.default_rng(0).permutation(len(documents))[:RECALL_SAMPLE]
-    held = recall_at(find(documents[sample], k=most), data.labels[sample], clusters)
-    return find(documents, k=min(int(np.searchsorted(held, recall)) + 1, most))
+    held = recall_at(find(documents[sample], most), data.labels[sample], clusters)
+    return find(documents, min(int(np.searchsorted(held, recall)) + 1, most))
 
 
 MOST_CLUSTERS = 200  # opened for a document at most, however much recall is asked for (released configs: 100 to 200)

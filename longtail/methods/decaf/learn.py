@@ -10,7 +10,7 @@ IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -25,11 +25,12 @@ from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
-from longtail.kernels.label_rows import rank_members
 from longtail.methods.decaf import Config, Data, Learning, Parts, Scorer
+from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.rankers.learn.clustered import array_of
 from longtail.rankers.learn.label_text import LabelText
+from longtail.shortlist import Shortlist
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
 from longtail.train.row_adam import RowAdam
@@ -130,7 +131,7 @@ class Network(nn.Module):
             sums = torch.from_numpy(bag_sums(texts, array_of(self.vectors))).to(self.vectors.device)
             parts = [self.labels(sums[at], at) for at in torch.arange(len(sums), device=sums.device).split(CHUNK)]
         rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
-        return Scorer(settled(self.vectors, self.read), rows, biases)
+        return Scorer(settled(self.vectors, self.read), LabelRows(rows, biases))
 
 
 CHUNK = 16_384  # labels whose rows are computed at once
@@ -249,5 +250,5 @@ class Meetings:
         assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
         names, sure = np.arange(self.labels.shape[1], dtype=np.int32), np.ones(self.opened.shape, np.float32)
         vectors = scorer.encoder.documents(self.documents)
-        clusters = self.cluster_starts, names, self.opened, sure
-        self.pool[:], _ = rank_members(vectors, scorer.rows, scorer.biases, *clusters, self.pool.shape[1])
+        rows = replace(scorer.rows, clusters=Clusters(names, self.cluster_starts))
+        self.pool[:] = rows.top_inside(vectors, Shortlist(self.opened, sure), self.pool.shape[1]).labels

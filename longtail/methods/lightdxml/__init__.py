@@ -38,7 +38,6 @@ from longtail.judge.frequencies import Frequencies
 from longtail.judge.gains import METRICS
 from longtail.judge.metrics import evaluate_ranking
 from longtail.methods.lightdxml.model import LightDXML
-from longtail.shortlist import Shortlist
 from longtail.train.run import WITH_TORCH, Need, Run
 
 
@@ -177,7 +176,7 @@ GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
     """The β that ranks the held-out documents best."""
     x = model.encoder.documents(model.reader.rows(valid.documents))
-    shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
+    shortlist = model.nearest.find(x, model.shortlist)
     hidden, seen = (
         own_labels(valid.documents, valid.label_set, config.label_text != "none"),
         Frequencies.of(train.labels),

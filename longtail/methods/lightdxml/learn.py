@@ -23,6 +23,7 @@ from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml import Config, Data, Labels
 from longtail.methods.lightdxml.model import Encoder
 from longtail.rankers.fusion import Fusion
+from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import (
     Candidates,
     Meeting,
@@ -261,7 +262,8 @@ class Network(nn.Module):
 
     def fusion(self, beta: float | None) -> Fusion:
         """What the classifiers have come to."""
-        return Fusion(array(self.rows), array(self.biases)[:, 0], UNCHOSEN_BETA if beta is None else beta)
+        rows = LabelRows(array(self.rows), array(self.biases)[:, 0])
+        return Fusion(rows, UNCHOSEN_BETA if beta is None else beta)
 
 
 START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
@@ -274,7 +276,9 @@ def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config
     rows = torch.zeros(n_labels, config.dim)
     with seeded(config.seed):
         if config.classifiers.start == "labels":
-            rows[torch.from_numpy(nearest.labels.astype(np.int64))] = torch.from_numpy(np.array(nearest.vectors))
+            rows[torch.from_numpy(nearest.labels.astype(np.int64))] = torch.from_numpy(
+                np.array(nearest.directions.rows)
+            )
         else:
             nn.init.kaiming_uniform_(rows, a=5**0.5)
         how = config.classifiers

@@ -16,7 +16,6 @@ from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
-from longtail.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,15 @@ class LightDXML:
     def check(self) -> None:
         """All vectors are of one length, every token has one, and the index finds labels that have classifiers."""
         agree("tokens and their vectors", self.reader.n_tokens, len(self.encoder.vectors))
-        dims = (each.shape[1] for each in (self.encoder.vectors, self.nearest.vectors, self.fusion.rows))
-        agree("lengths of vectors", *dims)
+        agree("lengths of vectors", self.encoder.vectors.shape[1], self.nearest.directions.dim, self.fusion.labels.dim)
         check_indices("nearest.labels", self.nearest.labels, self.n_labels)
 
     @property
     def n_labels(self) -> int:
         """How many labels there are."""
-        return len(self.fusion.rows)
+        return len(self.fusion.labels)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document's shortlist."""
         x = self.encoder.documents(self.reader.rows(documents))
-        return self.fusion.rank(x, Shortlist(*self.nearest.find(x, self.shortlist)), k)
+        return self.fusion.rank(x, self.nearest.find(x, self.shortlist), k)

@@ -24,7 +24,7 @@ from longtail.encoders.transformer import Reading
 from longtail.features.tokens import Tokens
 from longtail.methods.lightxml import Config, Data, LightXML, Recall, read_labels
 from longtail.rankers.clustered import Clustered
-from longtail.rankers.learn.clustered import Discriminator, Heads, array_of
+from longtail.rankers.learn.clustered import Heads, LearningDiscriminator, array_of
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device, seeded
 from longtail.train.optim import Group, adamw
@@ -47,7 +47,7 @@ def learn(data: Data, config: Config, run: Run) -> LightXML:
 
 def heads_on(encoder: TransformerEncoder, data: Data, recall: Recall) -> Heads:
     """Generator and, unless every label is its own cluster, discriminator on the encoder's vectors."""
-    discriminator = None if data.flat else Discriminator(encoder.dim, recall.label_dim, data.clusters)
+    discriminator = None if data.flat else LearningDiscriminator(encoder.dim, recall.label_dim, data.clusters)
     heads = Heads(encoder.dim, data.clusters, recall.beam, discriminator)
     heads.expect(data.train.labels)
     return heads
@@ -154,7 +154,7 @@ class Ranker(nn.Module):
     """A discriminator on candidates that were chosen before."""
 
     def __init__(
-        self, encoder: TransformerEncoder, discriminator: Discriminator, recall: Network, opened: np.ndarray,
+        self, encoder: TransformerEncoder, discriminator: LearningDiscriminator, recall: Network, opened: np.ndarray,
         dropout: float, head_lr: float,
     ):  # fmt: skip
         super().__init__()

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
 from longtail.index.partition import members_of
-from longtail.rankers.clustered import Clustered, LabelVectors, Linear
+from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator
+from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.label_start import LabelStart
 from longtail.rankers.learn.candidates import Candidates, apart, shortlist_loss, table_rows
 from longtail.rankers.learn.wide import Wide
@@ -24,7 +25,7 @@ class Heads(nn.Module):
 
     cluster_of: Tensor  # (labels,)
 
-    def __init__(self, dim: int, clusters: Clusters, beam: int, discriminator: Discriminator | None):
+    def __init__(self, dim: int, clusters: Clusters, beam: int, discriminator: LearningDiscriminator | None):
         super().__init__()
         self.clusters, self.beam, self.discriminator = clusters, min(beam, len(clusters)), discriminator
         self.generator = Wide(dim, len(clusters))
@@ -73,10 +74,10 @@ class Heads(nn.Module):
     def settled(self) -> Clustered:
         """What the heads have come to; on a CPU, views of what learns."""
         discriminator = None if self.discriminator is None else self.discriminator.settled()
-        return Clustered(self.clusters, linear_of(self.generator), discriminator, self.beam)
+        return Clustered(rows_of_layer(self.generator), discriminator, self.beam)
 
 
-class Discriminator(nn.Module):
+class LearningDiscriminator(nn.Module):
     """D: a bottleneck, and a vector and a bias for every label, in the order of the clusters."""
 
     def __init__(self, dim: int, label_dim: int, clusters: Clusters):
@@ -84,7 +85,7 @@ class Discriminator(nn.Module):
         self.bottleneck = nn.Linear(dim, label_dim)
         self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(len(clusters.labels), label_dim)))
         self.biases = nn.Parameter(torch.full((len(clusters.labels), 1), START_BIAS))
-        self.starts, self.place = clusters.starts, np.argsort(clusters.labels)
+        self.clusters, self.place = clusters, np.argsort(clusters.labels)
 
     def loss(self, documents: Tensor, opened: Tensor, positives: Tensor) -> Tensor:
         """(5): binary cross-entropy over the labels of the opened clusters and all true ones."""
@@ -101,16 +102,17 @@ class Discriminator(nn.Module):
         counts = np.append(0, np.cumsum(given.sum(axis=1)))
         entries = np.ones(counts[-1], np.float32), self.place[positives[given]], counts
         true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
-        return apart(true, *members_of(self.starts, opened), with_true=True)
+        return apart(true, *members_of(self.clusters.starts, opened), with_true=True)
 
     @property
     def tables(self) -> list[nn.Parameter]:
         """What has a row for every label, and learns with sparse gradients."""
         return [self.rows, self.biases]
 
-    def settled(self) -> LabelVectors:
-        """What it has come to."""
-        return LabelVectors(linear_of(self.bottleneck), Linear(array_of(self.rows), array_of(self.biases)[:, 0]))
+    def settled(self) -> Discriminator:
+        """Export to NumPy; on a CPU, views of what learns."""
+        bottleneck = Bottleneck(array_of(self.bottleneck.weight), array_of(self.bottleneck.bias))
+        return Discriminator(bottleneck, LabelRows(array_of(self.rows), array_of(self.biases)[:, 0], self.clusters))
 
 
 def put(table: Tensor, rows: np.ndarray) -> None:
@@ -120,9 +122,9 @@ def put(table: Tensor, rows: np.ndarray) -> None:
         table.copy_(torch.where(given.any(dim=1, keepdim=True), given, table))
 
 
-def linear_of(layer: nn.Linear) -> Linear:
-    """A layer that no longer learns; on a CPU, views of what does."""
-    return Linear(array_of(layer.weight), array_of(layer.bias))
+def rows_of_layer(layer: nn.Linear) -> LabelRows:
+    """A layer's weights as label rows; on a CPU, views of what learns."""
+    return LabelRows(array_of(layer.weight), array_of(layer.bias))
 
 
 def array_of(tensor: Tensor) -> np.ndarray:

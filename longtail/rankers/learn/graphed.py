@@ -14,10 +14,10 @@ from longtail.corpus import PAD
 from longtail.index.graph import Graph, GraphIndex
 from longtail.kernels import paths
 from longtail.kernels.paths import best_labels
-from longtail.rankers.clustered import Clustered, each_its_own
+from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_rows
-from longtail.rankers.learn.clustered import array_of, linear_of
+from longtail.rankers.learn.clustered import array_of, rows_of_layer
 from longtail.rankers.learn.label_rows import Classifiers
 from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
 
@@ -138,9 +138,8 @@ class GraphRouter(nn.Module):
 
     def settled(self) -> GraphIndex:
         """What it has come to."""
-        rows = linear_of(self.clusters)
         walk = self.beam, self.alpha, self.beta, self.shortlist
-        return GraphIndex(self._graph(), rows.rows, rows.biases, *walk, self.n_labels, self.add)
+        return GraphIndex(self._graph(), rows_of_layer(self.clusters), *walk, self.n_labels, self.add)
 
 
 class GraphHeads(nn.Module):
@@ -214,7 +213,7 @@ class OneVsAll(nn.Module):
 
     def settled(self) -> Clustered:
         """What the classifiers have come to."""
-        return Clustered(each_its_own(self.n_labels), self.classifiers.settled(), None, 1)
+        return Clustered(self.classifiers.settled(), None, 1)
 
 
 def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:

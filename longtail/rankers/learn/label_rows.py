@@ -2,7 +2,7 @@
 
 forward(labels) -> rows, biases    of the labels named, which are in order and none twice: (labels, dim), (labels,)
 tables, dense                      parameters of which a batch touches few rows, and all others
-settled() -> Linear                what all rows have come to
+settled() -> LabelRows                what all rows have come to
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.kernels.csr import Rows, take
-from longtail.rankers.clustered import Linear
+from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
 from longtail.rankers.learn.clustered import START_BIAS, array_of
 from longtail.rankers.learn.label_text import LabelText
@@ -42,9 +42,9 @@ class FreeRows(nn.Module):
         """Nothing."""
         return []
 
-    def settled(self) -> Linear:
+    def settled(self) -> LabelRows:
         """On a CPU, views of what learns."""
-        return Linear(array_of(self.rows), array_of(self.biases)[:, 0])
+        return LabelRows(array_of(self.rows), array_of(self.biases)[:, 0])
 
 
 class ReadRows(nn.Module):
@@ -75,7 +75,7 @@ class ReadRows(nn.Module):
         tables = {id(table) for table in self.tables}
         return [each for each in self.parameters() if id(each) not in tables]
 
-    def settled(self) -> Linear:
+    def settled(self) -> LabelRows:
         """Every text read once more, with nothing dropped."""
         learning = self.training
         self.eval()
@@ -83,7 +83,8 @@ class ReadRows(nn.Module):
         with torch.no_grad():
             parts = [self(labels) for labels in torch.arange(len(biases), device=biases.device).split(CHUNK)]
         self.train(learning)
-        return Linear(*(torch.cat(part).cpu().numpy() for part in zip(*parts)))
+        every = [torch.cat(part).cpu().numpy() for part in zip(*parts)]
+        return LabelRows(every[0], every[1])
 
 
 CHUNK = 16_384  # labels whose rows are computed at once

@@ -65,7 +65,7 @@ def test_pools_come_to_hold_the_labels_of_opened_clusters_that_score_best(plante
         trained(network, "ranker", network.meetings, Learning(epochs=2, batch_size=64), 0, run)
     meetings, scorer = network.meetings, network.scorer(network.meetings.texts)
     meetings.sharpen(scorer)
-    scores = scorer.encoder.documents(meetings.documents) @ scorer.rows.T + scorer.biases
+    scores = scorer.encoder.documents(meetings.documents) @ scorer.rows.rows.T + scorer.rows.biases
     for row in (0, 100, 599):
         members = [label for cluster in meetings.opened[row] for label in range(4 * cluster, 4 * cluster + 4)]
         best = max(members, key=lambda label: scores[row, label])

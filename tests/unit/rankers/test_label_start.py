@@ -8,7 +8,7 @@ import torch
 
 from longtail.index.clusters import Clusters
 from longtail.rankers.label_start import SURE, LabelStart, start_from_texts
-from longtail.rankers.learn.clustered import Discriminator, Heads
+from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 
 CLUSTERS = Clusters(np.array([2, 0, 1, 3], np.int32), np.array([0, 2, 4]))  # {2, 0}, {1, 3}
 VECTORS = np.array([[3, 1], [-1, 1], [3, 1], [-1, 1]], np.float32)  # mean (1, 1): ±(2, 0) around it
@@ -55,7 +55,7 @@ def test_texts_that_all_say_the_same_or_nothing_start_nothing(told: np.ndarray):
 
 
 def test_heads_keep_what_was_drawn_for_labels_without_a_text():
-    heads = Heads(2, CLUSTERS, 1, Discriminator(2, 3, CLUSTERS))
+    heads = Heads(2, CLUSTERS, 1, LearningDiscriminator(2, 3, CLUSTERS))
     drawn = heads.discriminator.rows.detach().clone()
     rows = np.zeros((4, 3), np.float32)
     rows[1] = 7

@@ -14,6 +14,7 @@ from longtail.errors import ConfigError, MissingExtraError
 from longtail.index.graph import Graph, GraphIndex
 from longtail.judge.metrics import Evaluation
 from longtail.predict.predictor import About, Predictor
+from longtail.rankers.label_rows import LabelRows
 from longtail.report import plots
 
 
@@ -86,7 +87,9 @@ def test_the_reliability_diagram_shows_every_bin_beside_the_diagonal(evaluation:
 
 def test_edge_weights_are_drawn_for_models_with_a_graph(figures: dict):
     graph = Graph(np.array([[0, 1], [2, PAD]], np.int32), np.array([[0, np.log(3)], [1, 0]], np.float32))
-    index = GraphIndex(graph, *(np.zeros(2, np.float32),) * 2, beam=1, alpha=1.0, beta=4.0, shortlist=3, n_labels=3)
+    index = GraphIndex(
+        graph, LabelRows(*(np.zeros(2, np.float32),) * 2), beam=1, alpha=1.0, beta=4.0, shortlist=3, n_labels=3
+    )
     about = About("elias", {}, {})
     paths = plots.edge_plots(Predictor(Holder(index), [], np.zeros(3), about), Path("unused"))
     assert [path.name for path in paths] == ["edge-weights.png"]

@@ -1,0 +1,108 @@
+"""Label rows: scores against plain NumPy, new labels, and parts of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longtail.corpus import PAD
+from longtail.errors import LongtailError
+from longtail.index.clusters import Clusters
+from longtail.rankers.label_rows import LabelRows
+from longtail.shortlist import Shortlist
+
+LABELS, DIM = 7, 4
+CLUSTERS = Clusters(np.array([4, 0, 2, 6, 1, 3, 5], np.int32), np.array([0, 2, 4, 7]))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.fixture
+def rows() -> LabelRows:
+    rng = np.random.default_rng(0)
+    return LabelRows(rng.standard_normal((LABELS, DIM), np.float32), rng.standard_normal(LABELS).astype(np.float32))
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((5, DIM), np.float32)
+
+
+def plain(rows: LabelRows, vectors: np.ndarray) -> np.ndarray:
+    return vectors @ rows.rows.T + rows.biases
+
+
+def test_logits_are_those_of_a_matrix_product(rows: LabelRows, vectors: np.ndarray):
+    wanted = np.array([[3, 0], [6, PAD], [1, 1], [0, 5], [2, 4]], np.int32)
+    expected = np.take_along_axis(plain(rows, vectors), wanted.clip(min=0), axis=1)
+    inside = wanted != PAD
+    np.testing.assert_allclose(rows.logits(vectors, wanted)[inside], expected[inside], rtol=1e-5)
+
+
+def test_the_top_is_sorted_by_score(rows: LabelRows, vectors: np.ndarray):
+    best, order = rows.top(vectors, 3), np.argsort(-plain(rows, vectors), axis=1)[:, :3]
+    assert np.array_equal(best.labels, order) and np.array_equal(rows.top_for_many(vectors, 3), order)
+    np.testing.assert_allclose(best.belief, sigmoid(np.take_along_axis(plain(rows, vectors), order, 1)), rtol=1e-5)
+
+
+def test_more_labels_than_there_are_end_in_padding(rows: LabelRows, vectors: np.ndarray):
+    best = rows.top(vectors, LABELS + 2)
+    assert (best.labels[:, LABELS:] == PAD).all() and (best.belief[:, LABELS:] == 0).all()
+
+
+def test_a_softmax_is_cut_at_one(rows: LabelRows, vectors: np.ndarray):
+    logits = plain(rows, vectors).astype(np.float64)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    best = rows.top_by_softmax(vectors, 2.0, 2)
+    expected = np.minimum(1, 2 * -np.sort(-shares, axis=1)[:, :2])
+    np.testing.assert_allclose(best.belief, expected, rtol=1e-5)
+
+
+def test_labels_of_opened_clusters_are_ranked_by_both_scores(rows: LabelRows, vectors: np.ndarray):
+    in_order = LabelRows(rows.rows, rows.biases, CLUSTERS)
+    opened = Shortlist(np.array([[2, 0]] * 5, np.int32), np.array([[0.5, 0.25]] * 5, np.float32))
+    found = in_order.top_inside(vectors, opened, 9)
+    scores = sigmoid(plain(rows, vectors))
+    for row in range(5):
+        expected = {int(CLUSTERS.labels[at]): scores[row, at] * (0.5 if at >= 4 else 0.25) for at in (0, 1, 4, 5, 6)}
+        best = sorted(expected, key=expected.__getitem__, reverse=True)
+        assert found.labels[row].tolist() == best + [PAD] * 4
+
+
+def test_vectors_of_another_length_are_refused(rows: LabelRows):
+    with pytest.raises(LongtailError, match="document vectors and rows do not agree: 3, 4"):
+        rows.top(np.zeros((1, 3), np.float32), 1)
+
+
+def test_a_new_label_is_found_and_old_ones_keep_their_scores(rows: LabelRows, vectors: np.ndarray):
+    grown = rows.append(10 * vectors[:1], np.zeros(1, np.float32))
+    assert grown.top(vectors[:1], 1).labels.tolist() == [[LABELS]]
+    assert np.array_equal(grown.rows[:LABELS], rows.rows) and len(rows) == LABELS
+
+
+def test_new_labels_go_to_the_end_of_their_clusters(rows: LabelRows):
+    in_order = LabelRows(rows.rows, rows.biases, CLUSTERS)
+    new = np.arange(3 * DIM, dtype=np.float32).reshape(3, DIM)
+    grown = in_order.append(new, np.array([1, 2, 3], np.float32), np.array([2, 0, 2]))
+    assert grown.clusters is not None and [each.tolist() for each in map(grown.clusters.__getitem__, range(3))] == [
+        [4, 0, 8], [2, 6], [1, 3, 5, 7, 9],
+    ]  # fmt: skip
+    place = {label: at for at, label in enumerate(grown.clusters.labels.tolist())}
+    for label, row in zip((7, 8, 9), new):
+        assert np.array_equal(grown.rows[place[label]], row)
+    before = {label: at for at, label in enumerate(CLUSTERS.labels.tolist())}
+    assert all(np.array_equal(grown.rows[place[label]], rows.rows[before[label]]) for label in range(LABELS))
+
+
+def test_a_new_label_among_clusters_needs_one(rows: LabelRows):
+    with pytest.raises(LongtailError, match="2 new labels need a cluster each"):
+        LabelRows(rows.rows, rows.biases, CLUSTERS).append(rows.rows[:2], rows.biases[:2])
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 9])
+def test_parts_are_all_rows_once_and_copy_nothing(rows: LabelRows, parts: int):
+    shares = [rows.part(number, parts) for number in range(parts)]
+    assert np.array_equal(np.concatenate([share.rows for share in shares]), rows.rows)
+    assert all(np.shares_memory(share.rows, rows.rows) for share in shares if len(share))
