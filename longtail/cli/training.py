@@ -66,7 +66,7 @@ def train(
     from longtail.data.load import load
     from longtail.methods import method as known
     from longtail.predict.fit import check_device, fit
-    from longtail.train.run import check_place
+    from longtail.train.claim import check_place
 
     known(method)  # a misspelt method or setting should not wait for the corpus
     check_device(method, device)

@@ -20,8 +20,9 @@ from longtail.methods import method
 from longtail.predict.opening import open_model
 from longtail.predict.predictor import About, Predictor
 from longtail.train import device as device_of
+from longtail.train.claim import changes
 from longtail.train.health import check_answers
-from longtail.train.run import Run, changes, open_run, silent
+from longtail.train.run import Run, open_run, silent
 
 
 def fit(

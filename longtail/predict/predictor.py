@@ -18,7 +18,7 @@ from longtail.invariants import Unsound
 from longtail.judge.calibration import Calibration, Threshold
 from longtail.predict.saving import write_model
 from longtail.ranking import Ranking, check_k, check_threshold
-from longtail.train.run import free_memory, size, versions
+from longtail.train.machine import free_memory, size, versions
 
 AUTO = "auto"  # the threshold that was chosen for the model
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longtail.report.tables import empty_table
-from longtail.train.run import size
+from longtail.train.machine import size
 
 if TYPE_CHECKING:
     from longtail.predict.info import Changed, Member, ModelInfo

@@ -44,9 +44,9 @@ from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
 from longtail.train import checkpoint
 from longtail.train.averaging import Average
+from longtail.train.claim import changes
 from longtail.train.optim import Optim, groups_of, rate
 from longtail.train.progress import Watch
-from longtail.train.run import changes
 
 if TYPE_CHECKING:
     from longtail.train.run import Run

@@ -36,7 +36,7 @@ from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
 from longtail.rankers.learn.label_rows import FreeRows, ReadRows
 from longtail.rankers.learn.losses import product_bce_per_document
 from longtail.ranking import Ranking
-from longtail.train.run import changes
+from longtail.train.claim import changes
 from longtail.train.settings import Optim
 from tests.planted import N_LABELS, word
 
