@@ -23,7 +23,8 @@ from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import ROOT, corpus_path
 from longtail.config import build
 from longtail.methods import elias
-from longtail.predict.predictor import Predictor, combine
+from longtail.predict.ensemble import combine
+from longtail.predict.predictor import Predictor
 from longtail.store import read_json, write_json
 
 CORPORA = ("debian-related", "wordnet-related", "yso-finna-en", "eurlex57k")

@@ -15,7 +15,9 @@ import scipy.sparse as sp
 from napkinxc import metrics as napkinxc
 
 from benchmarks.machine import save
-from longtail.judge.metrics import METRICS, Frequencies, evaluate_ranking, inverse_propensity
+from longtail.judge.frequencies import Frequencies, inverse_propensity
+from longtail.judge.gains import METRICS
+from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
 
 DOCUMENTS, LENGTH, LABELS, TRUE_LABELS = 1_000_000, 100, 100_000, 5

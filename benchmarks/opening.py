@@ -25,7 +25,8 @@ from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.clusters import Clusters
 from longtail.methods.decaf import Decaf, Instance, Scorer
-from longtail.predict.predictor import About, LabelFile, Predictor
+from longtail.predict.labels import LabelFile
+from longtail.predict.predictor import About, Predictor
 from longtail.rankers.label_rows import LabelRows
 
 CLUSTERS, TOKENS, DIM = 4096, 60_000, 300

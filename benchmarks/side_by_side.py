@@ -25,7 +25,8 @@ from benchmarks.machine import RESULTS, earlier, save
 from longtail.corpus import Corpus, Splits
 from longtail.features.bags import Bags
 from longtail.features.tfidf import TfidfOptions
-from longtail.judge.metrics import Frequencies, evaluate_ranking
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
 
 ROOT = Path(__file__).parents[1]

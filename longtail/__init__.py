@@ -24,8 +24,10 @@ if typing.TYPE_CHECKING:
     from longtail.judge.evaluation import evaluate
     from longtail.judge.validation import calibrate, weigh
     from longtail.methods import METHODS
-    from longtail.predict.predictor import Predictor, combine, fit
-    from longtail.predict.predictor import open_model as open
+    from longtail.predict.ensemble import combine
+    from longtail.predict.fit import fit
+    from longtail.predict.opening import open_model as open
+    from longtail.predict.predictor import Predictor
     from longtail.ranking import Ranking
 
 __all__ = [
@@ -55,11 +57,11 @@ _HOMES = {
     "Predictor": "longtail.predict.predictor.Predictor",
     "Ranking": "longtail.ranking.Ranking",
     "calibrate": "longtail.judge.validation.calibrate",
-    "combine": "longtail.predict.predictor.combine",
+    "combine": "longtail.predict.ensemble.combine",
     "evaluate": "longtail.judge.evaluation.evaluate",
-    "fit": "longtail.predict.predictor.fit",
+    "fit": "longtail.predict.fit.fit",
     "load": "longtail.data.load.load",
-    "open": "longtail.predict.predictor.open_model",
+    "open": "longtail.predict.opening.open_model",
     "weigh": "longtail.judge.validation.weigh",
 }
 

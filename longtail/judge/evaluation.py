@@ -12,8 +12,10 @@ import scipy.sparse as sp
 from longtail.corpus import Corpus, Label, one_split
 from longtail.errors import ConfigError, CorpusError
 from longtail.judge.calibration import reached, reliability
-from longtail.judge.metrics import Evaluation, Frequencies, evaluate_ranking
-from longtail.predict.predictor import Predictor, label_digest, model_of
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.metrics import Evaluation, evaluate_ranking
+from longtail.predict.labels import label_digest
+from longtail.predict.predictor import Predictor, model_of
 from longtail.ranking import Ranking, check_k
 
 DEPTH = 100  # labels ranked per document, so that R@100 can be told

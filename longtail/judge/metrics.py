@@ -18,131 +18,25 @@ The code below is that sentence: find the place of every true pair, then add gai
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, CorpusError, RankingError
-from longtail.judge.calibration import Reliability, Threshold
+from longtail.judge.frequencies import N_DECILES, Frequencies, binary_of, inverse_propensity
+from longtail.judge.gains import METRICS, Metric, Pairs, recall
 from longtail.kernels.hits import FILTERED, NOWHERE, SOUND, find_places
 from longtail.ranking import Ranking
 
-N_DECILES = 10
+if TYPE_CHECKING:
+    from longtail.judge.calibration import Reliability, Threshold
+
 RECALL_DEPTHS = (10, 20, 50, 100)  # where recall is reported as well, as far as the ranking reaches
 ROWS_AT_ONCE = 1 << 14  # bounds the memory beside the input, and stays in the processor's cache
-
-
-# -- the measures -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """True pairs (document, label) in the order of their places."""
-
-    place: np.ndarray  # where the label stands; 0 is first
-    size: np.ndarray  # how many true labels its document has
-    weight: np.ndarray  # the label's inverse propensity
-    decile: np.ndarray  # of the label, by training frequency
-
-    @classmethod
-    def of(cls, place: np.ndarray, size: np.ndarray, weight: np.ndarray, decile: np.ndarray) -> Pairs:
-        """Pairs given in any order."""
-        order = np.argsort(place, kind="stable")
-        return cls(place[order], size[order], weight[order], decile[order])
-
-    def first(self, k: int) -> Pairs:
-        """Those among the first k of their rankings."""
-        end = np.searchsorted(self.place, k)
-        return Pairs(self.place[:end], self.size[:end], self.weight[:end], self.decile[:end])
-
-
-def precision(top: Pairs, k: int) -> np.ndarray:
-    """1 / k: also where a document has fewer than k predictions or true labels."""
-    return np.full(len(top.place), 1 / k)
-
-
-def ndcg(top: Pairs, k: int) -> np.ndarray:
-    """1 / log2(place + 1), relative to the document's true labels all in front."""
-    best = np.minimum(top.size, k)  # true labels that could be among the first k
-    ideal = np.cumsum(1 / np.log2(np.arange(2, best.max(initial=0) + 2)))
-    return 1 / np.log2(top.place + 2.0) / ideal[best - 1]
-
-
-def recall(top: Pairs, k: int) -> np.ndarray:
-    """1 / |Y|."""
-    return 1 / top.size
-
-
-class Metric(NamedTuple):
-    """What a true pair among the first k earns, and what the sum is divided by."""
-
-    gain: Callable[[Pairs, int], np.ndarray]
-    propensity: bool = False  # gains are weighted, and divided by those of the best possible ranking
-    over: Literal["documents", "labels"] = "documents"  # what else the mean is taken over
-
-
-METRICS = {
-    "P": Metric(precision),
-    "nDCG": Metric(ndcg),
-    "R": Metric(recall),
-    "PSP": Metric(precision, propensity=True),
-    "PSnDCG": Metric(ndcg, propensity=True),
-    "PSR": Metric(recall, propensity=True),
-    "coverage": Metric(recall, over="labels"),
-}
-
-
-def cut_off(metric: str) -> int:
-    """The k of a metric's name."""
-    name, _, k = metric.partition("@") if isinstance(metric, str) else ("", "", "")
-    if name not in METRICS or not k.isdecimal() or int(k) < 1:
-        raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")
-    return int(k)
-
-
-# -- what training knew of the labels -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Frequencies:
-    """How often training saw each label: what propensities and deciles are made from."""
-
-    counts: np.ndarray  # (labels,) training documents that carry the label
-    documents: int  # training documents, those without labels included
-
-    @classmethod
-    def of(cls, train_labels: sp.csr_array) -> Frequencies:
-        """From the training documents' label matrix; any stored value but 0 means "carries the label"."""
-        binary = _binary(train_labels)
-        return cls(np.bincount(binary.indices, minlength=binary.shape[1]), binary.shape[0])
-
-    def deciles(self) -> np.ndarray:
-        """0 for the tenth of the labels with most training documents … 9 for the rarest; ties by index."""
-        n_labels, decile = len(self.counts), np.empty(len(self.counts), np.int64)
-        falling = np.argsort(-self.counts.astype(np.int64), kind="stable")
-        decile[falling] = np.arange(n_labels) * N_DECILES // max(n_labels, 1)
-        return decile
-
-
-def inverse_propensity(train: Frequencies, a: float, b: float) -> np.ndarray:
-    """w_l = 1 + C (n_l + b)^-a with C = (ln N - 1)(b + 1)^a: how much more a label counts for being easily missed.
-
-    Jain et al., KDD 2016: n_l of N training documents carry label l.  The constants belong to the
-    data: 0.55 and 1.5 for most, 0.6 and 2.6 for Amazon's, 0.5 and 0.4 for Wikipedia-500K's (docs/metrics.md).
-    With N < e, as in toys, C is negative and rare labels count less.
-    """
-    if not all(isinstance(one, Real) for one in (a, b)) or not (0 <= a <= 10 and 1e-6 <= b <= 1e6):
-        raise ConfigError(f"propensity constants a = {a!r:.30}, b = {b!r:.30}: a lies from 0 to 10, b from 1e-6 to 1e6")
-    if train.documents < 1:
-        raise CorpusError("propensities come from training documents, and there are none")
-    scale = (math.log(train.documents) - 1) * (b + 1) ** a
-    return 1 + scale * (train.counts + b) ** -a
 
 
 # -- the result ---------------------------------------------------------------------------------------------------
@@ -370,8 +264,8 @@ def _true_pairs(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(document, label, place) of every true pair that is to be scored, some documents at a time."""
     for rows in _batches(len(labels)):
-        ranked, true = labels[rows], _binary(truth[rows])
-        without = sp.csr_array(true.shape, dtype=bool) if filtered is None else _binary(filtered[rows])
+        ranked, true = labels[rows], binary_of(truth[rows])
+        without = sp.csr_array(true.shape, dtype=bool) if filtered is None else binary_of(filtered[rows])
         place, malformed = find_places(ranked, true, without)
         if malformed != SOUND:
             raise RankingError(_what_is_wrong(ranked[malformed], rows.start + malformed, true.shape[1]))
@@ -381,14 +275,6 @@ def _true_pairs(
 
 def _batches(n_rows: int) -> Iterator[slice]:
     return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n_rows, ROWS_AT_ONCE))
-
-
-def _binary(matrix: sp.csr_array) -> sp.csr_array:
-    """A copy whose stored entries are the pairs that hold: each once, none of them 0."""
-    binary = sp.csr_array(matrix).astype(bool, copy=True)
-    binary.sum_duplicates()
-    binary.eliminate_zeros()
-    return binary
 
 
 def _what_is_wrong(row: np.ndarray, at: int, n_labels: int) -> str:

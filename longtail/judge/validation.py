@@ -27,8 +27,11 @@ from longtail.judge.calibration import (
 )
 from longtail.judge.ensemble import choose_weights
 from longtail.judge.evaluation import DEPTH, in_model_order, spare, without_filtered
-from longtail.judge.metrics import Frequencies, cut_off, evaluate_ranking
-from longtail.predict.predictor import Ensemble, Predictor, combine, model_of, models_of
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.gains import cut_off
+from longtail.judge.metrics import evaluate_ranking
+from longtail.predict.ensemble import Ensemble, combine, models_of
+from longtail.predict.predictor import Predictor, model_of
 from longtail.ranking import Ranking, check_k
 
 FEW = 100  # documents below which a calibration is told to be uncertain

@@ -6,7 +6,7 @@ Everything is read from the model's JSON files, so weights are not opened, and a
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ from longtail.config import explain
 from longtail.errors import ModelError
 from longtail.judge.calibration import Threshold
 from longtail.methods import METHODS, method
-from longtail.predict.predictor import ENSEMBLE, About, Shares
+from longtail.predict.ensemble import ENSEMBLE, Shares
+from longtail.predict.opening import read_about
+from longtail.predict.predictor import About
+from longtail.predict.saving import ABOUT, member_place
 
 SOUND = "sound"
 
@@ -96,7 +99,7 @@ def _state(place: Path) -> str:
     try:
         store.verify(place)
     except ModelError as error:
-        if not (place / "model.json").is_file():
+        if not (place / ABOUT).is_file():
             raise
         return str(error)
     return SOUND
@@ -104,10 +107,9 @@ def _state(place: Path) -> str:
 
 def _read(place: Path) -> tuple[dict[str, Any], About]:
     """All of `model.json`, and what it says of the model's origin."""
-    plain = store.read_object(place / "model.json")
-    known = {item.name: plain[item.name] for item in fields(About) if item.name in plain}
+    plain = store.read_object(place / ABOUT)
     # Versions that it does not name are unknown; About's default is what runs now.
-    return plain, store.read_plain(place, About, {"versions": {}} | known)
+    return plain, read_about(place, {"versions": {}} | plain)
 
 
 def _trained_on(about: About) -> tuple[int, int, str]:
@@ -147,7 +149,7 @@ def _members(place: Path, plain: dict[str, Any], about: About) -> list[Member]:
     if about.method != ENSEMBLE:
         return []
     weights = store.read_plain(place, Shares, plain.get("state")).weights
-    read = [_read(place / "members" / str(at))[1] for at in range(len(weights))]
+    read = [_read(member_place(place, at))[1] for at in range(len(weights))]
     return [
         Member(weight, member.method, *_trained_on(member), changed_settings(member))
         for weight, member in zip(weights, read)

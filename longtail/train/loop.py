@@ -38,13 +38,15 @@ from torch import nn
 from longtail import store
 from longtail.data.batches import Batches, generator, longest_first, prefetched, shuffled
 from longtail.errors import RunError
-from longtail.judge.metrics import Frequencies, cut_off, evaluate_ranking
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.gains import cut_off
+from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
 from longtail.train import checkpoint
 from longtail.train.averaging import Average
+from longtail.train.claim import changes
 from longtail.train.optim import Optim, groups_of, rate
 from longtail.train.progress import Watch
-from longtail.train.run import changes
 
 if TYPE_CHECKING:
     from longtail.train.run import Run

@@ -152,7 +152,7 @@ def test_a_training_that_is_stopped_says_how_it_goes_on_and_does(place: Path, tm
 
 
 def test_what_a_killed_ensemble_left_is_gone_after_the_next_one(place: Path, tmp_path: Path):
-    dies = "longtail.store.put_in_place = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+    dies = "longtail.store.directory.put_in_place = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
     ensemble = ("ensemble", "model", "model", "--out", tmp_path / "both")
     assert ended(patched(place, dies, *ensemble))[0] == -signal.SIGKILL
     assert list(tmp_path.glob(".both.*/model.json"))

@@ -37,7 +37,7 @@ from longtail.rankers.learn.label_rows import free_rows, text_rows
 from longtail.rankers.learn.losses import product_bce_per_document
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
-from longtail.train.run import changes
+from longtail.train.claim import changes
 from longtail.train.settings import Optim
 from tests.planted import N_LABELS, word
 

@@ -352,7 +352,7 @@ def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
 
 def test_three_members_make_an_ensemble(planted: Splits, tiny_encoder: Path, tmp_path: Path):
     """Two clusterings and two families of transformer: scores are averaged."""
-    from longtail.predict.predictor import combine
+    from longtail.predict.ensemble import combine
 
     other = write_encoder(tmp_path / "roberta", WORDS, "roberta", hidden=32)
     drawn = [(tiny_encoder, 0), (tiny_encoder, 1), (other, 0)]

@@ -15,8 +15,9 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 FLOW = [
     {"errors"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"},
     {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"}, {"rankers"},
-    {"judge.metrics", "judge.ensemble", "judge.calibration"},
-    {"train"}, {"methods"}, {"predict"}, {"judge"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
+    {"judge.frequencies", "judge.gains"},
+    {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"},
+    {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

@@ -34,7 +34,9 @@ from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.vectors import first_vectors
 from longtail.index.nearest import Search
-from longtail.judge.metrics import METRICS, Frequencies, evaluate_ranking
+from longtail.judge.frequencies import Frequencies
+from longtail.judge.gains import METRICS
+from longtail.judge.metrics import evaluate_ranking
 from longtail.methods.lightdxml.model import LightDXML
 from longtail.train.run import WITH_TORCH, Need, Run
 

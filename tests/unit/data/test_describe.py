@@ -14,7 +14,7 @@ from longtail.corpus import Corpus, Splits, Texts
 from longtail.data import describe as module
 from longtail.data.describe import Decile, describe, word_counts
 from longtail.data.load import load
-from longtail.judge.metrics import Frequencies
+from longtail.judge.frequencies import Frequencies
 from tests.unit.data.layouts import LF_JSON, SPARSE, jsonl, loaded
 
 TEXTS = ["one two", "one two", "  ", "three", "", "one  two"]

@@ -108,7 +108,7 @@ def test_an_edit_that_keeps_size_and_time_is_noticed(tmp_path: Path, builds: lis
     assert again(tmp_path).train.fingerprint != expected.train.fingerprint and len(builds) == 2
 
 
-@pytest.mark.parametrize("moment", ["longtail.data.mapped.Draft.finish", "longtail.store.put_in_place"])
+@pytest.mark.parametrize("moment", ["longtail.data.mapped.Draft.finish", "longtail.store.directory.put_in_place"])
 def test_a_killed_build_leaves_nothing_that_is_mistaken_for_a_cache(moment: str, tmp_path: Path, builds: list[Path]):
     corpus, cache = put(tmp_path / "corpus", LF_JSON), tmp_path / "cache"
     die = "lambda *_: os.kill(os.getpid(), signal.SIGKILL)"

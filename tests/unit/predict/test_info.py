@@ -15,7 +15,8 @@ from longtail.errors import ModelError
 from longtail.methods.linear import Config
 from longtail.predict.info import SOUND, Changed, model_info
 from longtail.predict.predictor import Predictor
-from longtail.report import info_table
+from longtail.predict.saving import FORMAT
+from longtail.report.info import info_table
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_settings_that_differ_from_the_defaults_are_named_with_both(saved: Path)
 def test_where_it_comes_from_and_what_it_weighs(saved: Path, planted: Splits):
     found = model_info(saved)
     assert (found.method, found.corpus, found.documents, found.labels) == ("linear", "planted", 600, 60)
-    assert found.fingerprint == planted.train.fingerprint and found.format == 1 and "numpy" in found.versions
+    assert found.fingerprint == planted.train.fingerprint and found.format == FORMAT and "numpy" in found.versions
     assert found.bytes == sum(path.stat().st_size for path in saved.rglob("*") if path.is_file())
     assert found.state == SOUND and json.dumps(found.to_json())
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from longtail import store
-
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
@@ -19,4 +17,4 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a power cut needs it, and here a checkpoint follows every batch."""
-    monkeypatch.setattr(store, "reach_disk", lambda path: None)
+    monkeypatch.setattr("os.fsync", lambda handle: None)

@@ -10,10 +10,9 @@ A row of strings is a label list, a row of numbers is a row of a matrix, as ever
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,21 +22,23 @@ from longtail.errors import CorpusError, MissingExtraError, RunError
 from longtail.judge import calibration
 from longtail.judge.metrics import evaluate_ranking
 from longtail.judge.validation import calibrate
+from longtail.predict.fit import fit as train
 from longtail.predict.predictor import AUTO, Predictor
-from longtail.predict.predictor import fit as train
 from longtail.ranking import Ranking, check_k, check_threshold
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
-    from sklearn.utils.multiclass import type_of_target
+    from sklearn.utils import Tags, check_consistent_length
     from sklearn.utils.validation import check_is_fitted, validate_data
+
+    from longtail.sklearn.targets import ArrayLike, Classes, iterable, target_of
 except ImportError:
     raise MissingExtraError("longtail.sklearn", "sklearn") from None
 
-ArrayLike: TypeAlias = Any  # scikit-learn's word: texts, arrays, sparse matrices, data frames, lists of lists
 
 MOST_CELLS = 100_000_000  # of predict_proba's dense answer: with the ranking it is made from, about 2 GB
+
+
 AUTO_TARGETS = {AUTO: "f1"}
 
 
@@ -209,11 +210,14 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
             check_threshold(self.threshold)
 
 
+# -- what X can be --------------------------------------------------------------------------------------------------
+
+
 def texts_of(X: ArrayLike) -> Iterable[str] | None:
     """X if it is texts, None if it is something else."""
     if isinstance(X, str):
         raise CorpusError("X is one text; put it in a list: [text]")
-    if not _iterable(X) or getattr(X, "ndim", 1) != 1:
+    if not iterable(X) or getattr(X, "ndim", 1) != 1:
         return None
     odd = next((row for row, item in enumerate(X) if not isinstance(item, str)), None)
     if odd is None:
@@ -237,151 +241,7 @@ class LengthsError(CorpusError, ValueError):
     """A ValueError too, as scikit-learn expects of every estimator."""
 
 
-def _iterable(value: ArrayLike) -> bool:
-    return hasattr(value, "__iter__") and not sp.issparse(value)
-
-
-# -- the forms of y -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LabelLists:
-    """For each document the names of its labels."""
-
-    classes: np.ndarray
-
-    @classmethod
-    def of(cls, y: ArrayLike) -> LabelLists:
-        """All labels there are."""
-        return cls(np.array(sorted(set().union(*label_rows(y))), object))
-
-    def matrix(self, y: ArrayLike) -> sp.csr_array:
-        """A label that training never saw gets a column behind the known ones: it cannot be found, only missed."""
-        column = {label: at for at, label in enumerate(self.classes)}
-        rows = label_rows(y)
-        indices = np.array([column.setdefault(label, len(column)) for row in rows for label in row], np.int32)
-        indptr = np.cumsum([0, *map(len, rows)])
-        return sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(column)))
-
-    def answer(self, ranking: Ranking, threshold: float) -> list[list[str]]:
-        """For each document its labels, best first."""
-        return [[self.classes[at] for at in row if at != PAD] for row in ranking.above(threshold).labels.tolist()]
-
-    def named(self, labels: np.ndarray) -> np.ndarray:
-        """Names, None for no label."""
-        return _or_none(self.classes, labels)
-
-
-@dataclass(frozen=True)
-class Indicator:
-    """A 0/1 matrix (documents, labels); labels are called by the numbers of their columns."""
-
-    classes: np.ndarray
-    dtype: np.dtype
-    sparse: bool
-
-    @classmethod
-    def of(cls, y: ArrayLike) -> Indicator:
-        """Its columns, and what kind of matrix to answer with."""
-        cells = check_array(y, accept_sparse=True, input_name="y")
-        return cls(np.arange(cells.shape[1]), cells.dtype, sp.issparse(cells))
-
-    def matrix(self, y: ArrayLike) -> sp.csr_array:
-        """The cells that are 1, without stored zeros."""
-        cells = sp.csr_array(check_array(y, accept_sparse="csr", input_name="y"), dtype=np.float32, copy=True)
-        cells.eliminate_zeros()
-        cells.sum_duplicates()
-        if cells.shape[1] != len(self.classes):
-            raise CorpusError(f"y has {cells.shape[1]} columns, and this model knows {len(self.classes)} labels")
-        if (cells.data != 1).any():
-            raise CorpusError(f"y holds {cells.data[cells.data != 1][0]:g}; a matrix of labels holds 0 and 1 only")
-        return cells
-
-    def answer(self, ranking: Ranking, threshold: float) -> np.ndarray | sp.csr_array:
-        """A matrix like y, 1 for the labels of each document."""
-        labels = ranking.above(threshold).labels
-        rows, places = np.nonzero(labels != PAD)
-        ones, shape = np.ones(len(rows), self.dtype), (len(ranking), len(self.classes))
-        cells = sp.csr_array((ones, (rows, labels[rows, places])), shape=shape)
-        return cells if self.sparse else cells.toarray()
-
-    def named(self, labels: np.ndarray) -> np.ndarray:
-        """Numbers of columns, -1 for no label."""
-        return labels
-
-
-@dataclass(frozen=True)
-class Classes:
-    """One class a document."""
-
-    classes: np.ndarray
-
-    @classmethod
-    def of(cls, y: ArrayLike) -> Classes:
-        """All classes there are."""
-        return cls(np.unique(column_or_1d(y, warn=True)))
-
-    def matrix(self, y: ArrayLike) -> sp.csr_array:
-        """A single 1 in each row."""
-        indices = np.searchsorted(self.classes, column_or_1d(y)).astype(np.int32)
-        ones, indptr = np.ones(len(indices), np.float32), np.arange(len(indices) + 1)
-        return sp.csr_array((ones, indices, indptr), shape=(len(indices), len(self.classes)))
-
-    def answer(self, ranking: Ranking, threshold: float) -> np.ndarray:
-        """The best class, however low it scores: every document has one."""
-        return self.classes[ranking.labels[:, 0]]
-
-    def named(self, labels: np.ndarray) -> np.ndarray:
-        """Classes, None for no class."""
-        return _or_none(self.classes, labels)
-
-
-Target = LabelLists | Indicator | Classes
-
-# What is not label lists, by scikit-learn's names.
-TARGETS: dict[str, type[Classes] | type[Indicator]] = {
-    "binary": Classes,
-    "multiclass": Classes,
-    "multilabel-indicator": Indicator,
-}
-
-
-def target_of(y: ArrayLike) -> Target:
-    """The form of y, by what it holds."""
-    if y is None:
-        raise ValueError("ExtremeClassifier requires y to be passed, but the target y is None")
-    if holds_label_lists(y):
-        return LabelLists.of(y)
-    kind = type_of_target(y, input_name="y")
-    if kind not in TARGETS:
-        forms = "lists of labels, which are strings; a 0/1 matrix; or one class a document"
-        raise ValueError(f"Unknown label type: {kind}. y can be {forms}")
-    return TARGETS[kind].of(y)
-
-
-def holds_label_lists(y: ArrayLike) -> bool:
-    """Whether y's rows hold strings; rows of numbers are rows of a matrix."""
-    if not _iterable(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
-        return False
-    return any(isinstance(label, str) for row in y if _is_label_list(row) for label in row)
-
-
-def label_rows(y: ArrayLike) -> list[list[str]]:
-    """Each document's labels, sorted, none twice."""
-    for at, row in enumerate(y):
-        if not _is_label_list(row):
-            raise CorpusError(f"row {at} of y is {row!r}; write each document's labels as a list, be it an empty one")
-        for label in row:
-            if not isinstance(label, str):
-                raise CorpusError(f"row {at} of y holds {label!r}; labels in lists are strings")
-    return [sorted(set(row)) for row in y]
-
-
-def _is_label_list(row: ArrayLike) -> bool:
-    return isinstance(row, Collection) and not isinstance(row, str)
-
-
-# -- rankings as scikit-learn wants them --------------------------------------------------------------------------
+# -- rankings as scikit-learn wants them ---------------------------------------------------------------------------
 
 
 def with_a_class(ranking: Ranking, counts: np.ndarray) -> Ranking:
@@ -404,7 +264,3 @@ def shares(ranking: Ranking, n_labels: int) -> np.ndarray:
     cells = dense(Ranking(ranking.labels, scores), n_labels)
     cells /= cells.sum(axis=1, keepdims=True)
     return cells
-
-
-def _or_none(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.concatenate([classes.astype(object), [None]])[labels]  # PAD, which is -1, finds the None at the end

@@ -1,0 +1,75 @@
+"""Commands about corpora: describe, convert, split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longtail.cli.output import say, screen, write_json
+from longtail.cli.words import CorpusArgument, to_write
+
+
+def describe(
+    corpus: CorpusArgument,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", parser=to_write, help="Also write the description here.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(parser=to_write, help="Also draw the label frequencies into this PNG.")
+    ] = None,
+) -> None:
+    """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
+    from longtail.corpus import WITHOUT_TEST
+    from longtail.data.describe import describe as described
+    from longtail.data.load import load
+    from longtail.report.description import description_tables
+    from longtail.report.plots import frequency_plot
+
+    found = described(load(corpus))
+    if "test" not in found.splits:
+        say(f"{found.name} has no test split; {WITHOUT_TEST}")
+    if as_json:
+        write_json(as_json, found.to_json())
+    if plot:
+        frequency_plot(found.frequencies, plot)
+    for part in description_tables(found):
+        screen().print(part)
+
+
+def convert(
+    source: CorpusArgument,
+    target: Annotated[Path, typer.Argument(parser=to_write, metavar="TARGET", help="A new directory.")],
+    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+) -> None:
+    """Write a corpus in another format."""
+    from longtail.data.load import load
+    from longtail.data.write import CORPUS, write
+    from longtail.store import check_target
+
+    check_target(target, CORPUS)  # before the corpus is read
+    write(load(source), target, to)
+    say(f"wrote {target}")
+
+
+def split(
+    corpus: CorpusArgument,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")],
+    test: Annotated[float, typer.Option(help="Share of the documents to judge models by.")] = 0.1,
+    valid: Annotated[float, typer.Option(help="Share of the documents to choose by, as `calibrate` does.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the documents.")] = 0,
+    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    anew: Annotated[bool, typer.Option("--anew", help="Put splits that exist together first.")] = False,
+) -> None:
+    """Divide a corpus at random into train and test documents; equal texts stay together."""
+    from longtail.data.divide import divide
+    from longtail.data.load import load
+    from longtail.data.write import write
+
+    parts = divide(load(corpus), test, valid, seed=seed, anew=anew)
+    write(parts, out, to)
+    official, judges = parts.train.official_valid, parts.split("test")
+    counts = {"train": parts.train, "valid": official, "test": judges}
+    said = ", ".join(f"{len(part):,} {name}" for name, part in counts.items() if part is not None)
+    say(f"wrote {out}: {said} documents")

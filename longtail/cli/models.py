@@ -1,0 +1,188 @@
+"""Commands about trained models: evaluate, predict, ensemble, info, calibrate."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longtail.cli.output import say, screen, strict_json, write_json
+from longtail.cli.words import CorpusArgument, ModelArgument, cut_offs, numbers, score_or_name, to_write
+from longtail.errors import ConfigError
+
+if TYPE_CHECKING:
+    from longtail.predict.predictor import Predictor, Suggestion
+
+
+def evaluate(
+    model: ModelArgument,
+    corpus: CorpusArgument,
+    split: Annotated[str, typer.Option(help="trn, val or tst.")] = "tst",
+    k: Annotated[str, typer.Option(help="Cut-offs, separated by commas.")] = "1,3,5",
+    as_json: Annotated[
+        Path | None, typer.Option("--json", parser=to_write, help="Also write the numbers here.")
+    ] = None,
+    plots: Annotated[Path | None, typer.Option(parser=to_write, help="Also draw plots into this directory.")] = None,
+    a: Annotated[float, typer.Option("--propensity-a", help="Propensity constant A.")] = 0.55,
+    b: Annotated[float, typer.Option("--propensity-b", help="Propensity constant B.")] = 1.5,
+) -> None:
+    """Score a model on a split of a corpus."""
+    from longtail.data.load import load
+    from longtail.judge.evaluation import evaluate as scored
+    from longtail.judge.validation import cautions
+    from longtail.predict.opening import open_model
+    from longtail.report.evaluation import scores_report, table
+    from longtail.report.plots import edge_plots, evaluation_plots
+
+    opened = open_model(model)
+    splits = load(corpus)
+    documents = splits.split(split)
+    result = scored(opened, documents, ks=cut_offs(k), a=a, b=b)
+    careful = cautions(opened, documents, splits)
+    for line in careful:
+        say(f"careful: {line}")
+    if as_json:  # files first: whoever reads what is printed may leave
+        write_json(as_json, result.to_json() | {"careful": careful})
+    if plots:
+        evaluation_plots(result, plots)
+        edge_plots(opened, plots)
+    screen().print(table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
+    screen().print(scores_report(result))
+
+
+def predict(
+    model: ModelArgument,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help="Texts: one a line, or JSON lines, CSV, TSV or Parquet, plain, .gz or .xz; - is standard input.",
+        ),
+    ] = "-",
+    k: Annotated[
+        int | None, typer.Option(min=1, help="How many labels at most: 5, or as many as `auto` was chosen for.")
+    ] = None,
+    threshold: Annotated[
+        str, typer.Option(help="Leave out labels that score less; auto: what `calibrate` chose for the model.")
+    ] = "0",
+) -> None:
+    """Suggest labels: one JSON line per text, in order, as they come."""
+    from longtail.data.queries import STANDARD_INPUT, read_queries
+    from longtail.predict.opening import open_model
+
+    opened = open_model(model)
+    lowest = score_or_name(threshold)
+    if isinstance(lowest, str):
+        say(str(opened.threshold(lowest)))
+    if file == STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty():
+        say("type one text a line; Ctrl-D ends")
+    for queries in read_queries(file):
+        suggested = opened.predict([query.text for query in queries], k, lowest)
+        sys.stdout.buffer.writelines(_answer(query.id, labels) for query, labels in zip(queries, suggested))
+        sys.stdout.buffer.flush()
+
+
+def _answer(id: str | float | None, labels: list[Suggestion]) -> bytes:
+    """The line of JSON for one text, in UTF-8 whatever the terminal speaks; an id comes back as it was given."""
+    given = {} if id is None else {"id": id}
+    return strict_json(given | {"labels": [label._asdict() for label in labels]}).encode() + b"\n"
+
+
+def ensemble(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model directories with the same labels.")],
+    out: Annotated[Path, typer.Option(parser=to_write, help="Where the new model goes.")],
+    weights: Annotated[
+        str | None, typer.Option(help="One number per model, separated by commas; or: learned, by --corpus.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Learned weights: a file, a directory, or 'demo'.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Learned weights: the split whose documents choose them.")] = "val",
+    metric: Annotated[str, typer.Option(help="Learned weights: what they make as good as can be.")] = "nDCG@5",
+) -> None:
+    """Make one model of several: it ranks by the mean of their scores."""
+    from longtail.predict.ensemble import combine
+    from longtail.predict.opening import open_model
+    from longtail.store import MODEL, check_target
+
+    check_target(out, MODEL)
+    if (weights == "learned") != (corpus is not None):
+        raise ConfigError("--weights learned and --corpus CORPUS go together: the corpus has the documents to learn by")
+    members = [open_model(path) for path in models]
+    if corpus is None:
+        combine(members, None if weights is None else numbers("--weights", weights, float)).save(out)
+    else:
+        _save_weighed(members, corpus, split, metric, out)
+    say(f"wrote {out}")
+
+
+def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str, out: Path) -> None:
+    from longtail.data.load import load
+    from longtail.judge.gains import cut_off
+    from longtail.judge.validation import validation_split, weigh
+
+    cut_off(metric)  # a misspelt metric should not wait for the corpus
+    documents = validation_split(load(corpus), split, members)
+    together, value = weigh(members, documents, metric)
+    together.save(out)
+    shares = ", ".join(f"{share:.3g}" for share in together.model.weights)  # type: ignore[attr-defined]
+    counted = together.about.chosen["weights"]["documents"]
+    print(f"weights {shares}: {metric} {value:.2f} on {counted:,} documents of {documents.name} ({split})")
+
+
+def info(
+    model: ModelArgument,
+    as_json: Annotated[Path | None, typer.Option("--json", parser=to_write, help="Also write it here.")] = None,
+) -> None:
+    """What a saved model is: method, settings, training, calibration, files, and whether they are whole."""
+    from longtail.predict.info import model_info
+    from longtail.report.info import info_table
+
+    found = model_info(model)
+    if as_json:
+        write_json(as_json, found.to_json())
+    screen().print(info_table(found))
+
+
+def calibrate(
+    model: ModelArgument,
+    corpus: CorpusArgument,
+    split: Annotated[str, typer.Option(help="The split whose documents tell what scores are worth.")] = "val",
+    threshold: Annotated[
+        str | None, typer.Option(help="Also choose one, for f1, precision=0.9 or recall=0.8 over all pairs.")
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="How many labels of a document count, best first.")] = 100,
+    out: Annotated[Path | None, typer.Option(parser=to_write, help="Write the calibrated model here.")] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Replace MODEL by the calibrated model.")] = False,
+) -> None:
+    """Turn a model's scores into probabilities, learned from documents that it never saw."""
+    from longtail.data.load import load
+    from longtail.judge.calibration import Target
+    from longtail.judge.validation import FEW, validation_split
+    from longtail.judge.validation import calibrate as calibrated
+    from longtail.predict.opening import open_model
+    from longtail.report.evaluation import calibration_table
+    from longtail.store import MODEL, check_target
+
+    if (out is None) != in_place:
+        raise ConfigError(
+            "say where the calibrated model goes: --out DIR for a new one, or --in-place to replace MODEL"
+        )
+    target = out or model
+    if threshold is not None:
+        Target.of(threshold)  # a misspelt target should not wait for the corpus
+    opened = open_model(model)
+    check_target(target, MODEL)
+    documents = validation_split(load(corpus), split, [opened])
+    result = calibrated(opened, documents, threshold=threshold, k=k)
+    result.model.save(target)
+    counted = result.model.about.chosen["calibration"]["documents"]
+    if counted < FEW:
+        say(f"careful: {counted:,} documents are few to learn probabilities from; with {FEW} or more they mean more")
+    title = f"{opened.about.method} on {documents.name} ({split}), {counted:,} documents"
+    screen().print(calibration_table(result.before, result.after, title))
+    if threshold is not None:
+        print(result.model.threshold())
+    say(f"wrote {target}")

@@ -1,0 +1,106 @@
+"""Commands that train: demo, train; and methods, which lists what can be trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.cli.output import say, screen, strict_json
+from longtail.cli.words import CorpusArgument, to_write
+
+if TYPE_CHECKING:
+    from longtail.corpus import Splits
+
+
+EXAMPLES = (
+    "a large wild cat with a striped coat that hunts at night",
+    "the branch of medicine that treats diseases of the heart",
+    "a small stringed instrument played by plucking",
+    "a person who writes computer programs",
+)
+
+
+def demo(
+    run: Annotated[Path, typer.Option(parser=to_write, help="Where the run lives; run again to reuse it.")] = Path(
+        "runs/demo"
+    ),
+    method: Annotated[str, typer.Option(help="Which method to train; linear needs no torch.")] = "decaf",
+) -> None:
+    """Train, evaluate and ask a model about dictionary definitions: what kind of thing is it?"""
+    from longtail import evaluate, fit, load
+    from longtail.report.evaluation import table
+
+    terminal = screen()
+    corpus = load("demo")
+    terminal.print(
+        f"The demo corpus: {len(corpus.train):,} dictionary definitions, {corpus.train.n_labels:,} kinds of thing."
+    )
+    model = fit(method, corpus.train, run=run, say=say)
+    terminal.print(table(evaluate(model, corpus.split("test")), f"{method} on held-out definitions, %"))
+    for text, labels in zip(EXAMPLES, model.predict(EXAMPLES, k=5)):
+        terminal.print(f"\n[bold]{text}[/bold]")
+        for label in labels:
+            terminal.print(f"  {label.score:.2f}  {label.name}", highlight=False)
+    print(f"\nThe model is {run / 'model'}. Ask it:  echo 'your own definition' | longtail predict {run / 'model'}")
+
+
+def train(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
+    corpus: CorpusArgument,
+    run: Annotated[Path, typer.Option(parser=to_write, help="Where the run lives. The same command again resumes it.")],
+    config: Annotated[Path | None, typer.Option(help="Settings in a TOML file.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Draws everything that is random.")] = None,
+    device: Annotated[str, typer.Option(help="Where methods that use torch train: cpu, cuda, cuda:1.")] = "cpu",
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
+    hold_out: Annotated[
+        bool, typer.Option("--hold-out", help="Leave the val split out, for `calibrate` and `ensemble` to choose by.")
+    ] = False,
+) -> None:
+    """Train a method on a corpus; the model is RUN/model."""
+    from longtail.config import parse_assignment, read_toml
+    from longtail.data.load import load
+    from longtail.methods import method as known
+    from longtail.predict.fit import check_device, fit
+    from longtail.train.claim import check_place
+
+    known(method)  # a misspelt method or setting should not wait for the corpus
+    check_device(method, device)
+    check_place(run)
+    settings: dict[str, Any] = read_toml(config) if config else {}
+    settings |= dict(map(parse_assignment, set_ or []))
+    settings |= {} if seed is None else {"seed": seed}
+    splits = load(corpus)
+    documents = splits.without_valid if hold_out else splits.train
+    fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, **settings)
+    say(f"done: {run / 'model'}")
+    if splits.test is None:
+        say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))
+
+
+def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:
+    """What to do after a training on a corpus without a test split."""
+    from longtail.corpus import WITHOUT_TEST
+
+    if hold_out or splits.train.official_valid is not None:
+        return f"there is no test split; judge it by: longtail evaluate {model} {corpus} --split val"
+    return f"there is no test split, and the model learned from every document; to judge one, {WITHOUT_TEST}"
+
+
+def methods(
+    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="Explain this one's settings.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+) -> None:
+    """List the methods, or every setting of one with its default, meaning and source."""
+    from longtail.report import methods as report
+
+    if as_json:
+        print(strict_json(report.methods_json() if method is None else report.settings_json(method), indent=1))
+    elif method is None:
+        screen().print(report.methods_table())
+    else:
+        print(report.settings_list(method, screen().width))

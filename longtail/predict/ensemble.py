@@ -1,0 +1,88 @@
+"""Several models as one: it ranks by the weighted mean of their scores, and is saved like any other model."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail.corpus import Documents
+from longtail.errors import ConfigError, ModelError
+from longtail.invariants import Unsound
+from longtail.judge.ensemble import average, shares
+from longtail.predict.labels import label_digest
+from longtail.predict.predictor import About, Predictor, model_of
+from longtail.predict.saving import member_place, write_model
+from longtail.ranking import Ranking
+
+ENSEMBLE = "ensemble"
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A weighted mean of Rankings; labels a member does not mention count as 0."""
+
+    members: tuple[Predictor, ...]
+    weights: tuple[float, ...]
+
+    # Members are asked deeper than the answer: a label just below one member's k may lead in the mean.
+    POOL: typing.ClassVar[int] = 100
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels the members share."""
+        return self.members[0].model.n_labels
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k labels with the best mean score."""
+        # Who has no weight, as learned weights may say of some, need not be asked.
+        asked = [(member, weight) for member, weight in zip(self.members, self.weights) if weight > 0]
+        rankings = [member.rank(documents, max(k, self.POOL)) for member, _ in asked]
+        return average(rankings, [weight for _, weight in asked], k)
+
+    def write(self, directory: Path) -> dict[str, Any]:
+        """Write the members, each a model directory; `model.json` holds the weights (see `Shares`)."""
+        for at, member in enumerate(self.members):
+            write_model(member, member_place(directory, at))
+        return {"weights": list(self.weights)}
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What an ensemble's model.json holds of it."""
+
+    weights: tuple[float, ...]
+
+    def check(self) -> None:
+        """As `combine` wants them."""
+        if not self.weights or min(self.weights) < 0 or not 0 < sum(self.weights) < np.inf:
+            raise Unsound(f"weights are {self.weights}; none may be negative, and not all zero")
+
+
+def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:
+    """An ensemble that predicts, saves and evaluates like any other model."""
+    members = models_of(members)
+    share = tuple(shares(weights, len(members), "models").tolist())
+    first = members[0]
+    for at, member in enumerate(members[1:], 2):
+        if label_digest(member.labels) != label_digest(first.labels):
+            raise ModelError(f"model {at} has other labels than model 1; an ensemble's members share one label set")
+    about = About(ENSEMBLE, {"members": [member.about.method for member in members]}, first.about.corpus)
+    return Predictor(Ensemble(tuple(members), share), first.labels, first.counts, about)
+
+
+def models_of(given: object) -> list[Predictor]:
+    """The models in a list, at least one."""
+    if isinstance(given, Predictor):
+        raise ConfigError("an ensemble is made of a list of models; put your one model in a list: [model]")
+    if isinstance(given, (str, PathLike)) or not isinstance(given, Iterable):
+        raise ConfigError(f"an ensemble is made of a list of models, not {given!r:.60}; as in [longtail.open(path), …]")
+    members = [model_of(member) for member in given]
+    if not members:
+        raise ConfigError("an ensemble needs at least one model")
+    return members

@@ -1,0 +1,124 @@
+"""Train a method on a corpus: what is the same for all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail import config as settings_of
+from longtail import store
+from longtail.corpus import Corpus, one_split
+from longtail.errors import CorpusError, MissingExtraError
+from longtail.methods import method
+from longtail.predict.opening import open_model
+from longtail.predict.predictor import About, Predictor
+from longtail.train import device as device_of
+from longtail.train.claim import changes
+from longtail.train.health import check_answers
+from longtail.train.run import Run, open_run, silent
+
+
+def fit(
+    name: str,
+    corpus: Corpus,
+    run: str | Path | None = None,
+    *,
+    say: Callable[[str], None] = silent,
+    device: str = "cpu",
+    tensorboard: bool = False,
+    **settings: Any,  # noqa: ANN401 - the method's own Config checks them
+) -> Predictor:
+    """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
+    called, corpus = method(name), one_split(corpus, "train")
+    if run is not None:
+        settings_of.path_of(run, "run")
+    _check_corpus(corpus)
+    config = settings_of.build(called.Config, settings)
+    check_device(name, device)
+    with (
+        _place(run) as place,
+        open_run(
+            place, name, dataclasses.asdict(config), corpus, say, device=device, tensorboard=tensorboard
+        ) as started,
+    ):
+        finished = place / "model"
+        if store.finished(finished):
+            say(f"{finished} is already there")
+        else:
+            store.check_target(finished, store.MODEL)  # before hours are spent, not after
+            _trained(name, corpus, config, started).save(finished)
+        # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
+        # an open mapping does, so the model is read back either way.
+        return open_model(finished)
+
+
+def _check_corpus(corpus: Corpus) -> None:
+    """Raise unless a model may and can learn from these documents."""
+    if corpus.role == "test":
+        raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
+    if len(corpus) == 0 or corpus.n_labels == 0:
+        raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
+    corpus.documents.check_numbers()
+
+
+def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # noqa: ANN401 - the method's Config
+    run.announce(corpus, method(name).need(corpus, config))
+    with _needing_torch(name):
+        model = method(name).fit(corpus, config, run)
+        check_answers(model.rank, corpus, run, _changed(config))
+    chosen = _chosen_in_training(corpus) if run.validation else {}
+    about = About(name, dataclasses.asdict(config), _described(corpus), run.validation, chosen=chosen)
+    counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
+    return Predictor(model, corpus.label_set, counts, about)
+
+
+def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
+    """The settings that are not the defaults, one phrase each."""
+    defaults, now = (json.loads(json.dumps(dataclasses.asdict(each))) for each in (type(config)(), config))
+    return changes(defaults, now)
+
+
+def check_device(name: str, device: str) -> None:
+    """Raise unless a method can train on this device: cpu, cuda, cuda:1."""
+    device_of.check_device(device, name, cpu_only=getattr(method(name), "CPU_ONLY", False))
+
+
+def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:
+    """Whose documents a training was judged by while it learned: those of the corpus's own validation split, if any."""
+    official = corpus.official_valid
+    return {} if official is None else {"settings": {"fingerprint": official.fingerprint}}
+
+
+@contextmanager
+def _needing_torch(name: str) -> Iterator[None]:
+    """What learns in torch says so, where only the small core is installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in TORCH:
+            raise
+        raise MissingExtraError(f"training {name}", "train") from None
+
+
+TORCH = ("torch", "transformers")
+
+
+@contextmanager
+def _place(run: str | Path | None) -> Iterator[Path]:
+    if run is not None:
+        yield store.named(run)
+        return
+    with tempfile.TemporaryDirectory(prefix="longtail-") as directory:
+        yield Path(directory)
+
+
+def _described(corpus: Corpus) -> dict[str, Any]:
+    about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
+    return about | {"documents": len(corpus), "labels": corpus.n_labels}

@@ -1,0 +1,52 @@
+"""The labels of a saved model: `labels.jsonl`, one line a label, mapped when it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from longtail import store
+from longtail.corpus import Label, LabelSet, Texts
+from longtail.errors import ModelError
+
+
+class LabelFile(Sequence[Label]):
+    """`labels.jsonl`, mapped: a line is parsed when its label is asked for, so a million labels open at once."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        data = store.mapped_bytes(path)
+        stops = np.flatnonzero(data == ord("\n"))
+        self._lines = Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - Sequence's two overloads
+        if isinstance(at, slice):
+            return [self[row] for row in range(*at.indices(len(self)))]
+        try:
+            label = Label(**json.loads(self._lines[int(at)]))
+            if all(type(part) is str for part in label):
+                return label
+        except (ValueError, TypeError, RecursionError):
+            pass
+        raise ModelError(f"{self.path}:{int(at) + 1}: not a label with id, name and text; copy the model again")
+
+
+def write_labels(path: Path, labels: Iterable[Label]) -> None:
+    """One JSON line a label."""
+    with path.open("w", encoding="utf-8") as file:
+        for label in labels:
+            file.write(json.dumps(label._asdict(), ensure_ascii=False) + "\n")
+
+
+def label_digest(labels: Sequence[Label]) -> str:
+    """Two label sets with the same digest have the same ids in the same order."""
+    ids = labels.ids if isinstance(labels, LabelSet) else Texts.of(label.id for label in labels)
+    packed = ids.packed()
+    return hashlib.sha256(packed.data.tobytes() + packed.stops.astype(np.int64).tobytes()).hexdigest()[:16]

@@ -1,0 +1,91 @@
+"""Open a saved model; its weights are mapped from disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail import config as settings_of
+from longtail import store
+from longtail.errors import ModelError
+from longtail.judge.calibration import Calibration
+from longtail.methods import METHODS, method
+from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
+from longtail.predict.labels import LabelFile
+from longtail.predict.predictor import About, Predictor, Ranks
+from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, FORMAT, LABELS, WEIGHTS, member_place
+
+
+def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
+    """A saved model, its weights mapped from disk.  `verify` checks every file against the manifest."""
+    directory = settings_of.path_of(directory, "directory")
+    if verify:
+        store.verify(directory)
+    return _read(directory)
+
+
+def _read(directory: Path, depth: int = 0) -> Predictor:
+    plain = store.read_object(directory / ABOUT)
+    if plain.get("format") != FORMAT:
+        raise ModelError(
+            f"{directory}: written in model format {plain.get('format')}, and this version reads {FORMAT}; "
+            "open it with the version of longtail named in its model.json"
+        )
+    about = read_about(directory, plain)
+    model = _read_state(directory, about.method, plain.get("state"), depth)
+    counts, labels = _read_counts(directory / COUNTS), LabelFile(directory / LABELS)
+    if len({model.n_labels, len(counts), len(labels)}) > 1:
+        raise ModelError(
+            f"{directory}: {model.n_labels} labels are ranked, {len(counts)} have counts and {len(labels)} have names; "
+            "copy the model again"
+        )
+    return Predictor(model, labels, counts, about, _read_calibration(directory, plain))
+
+
+def read_about(directory: Path, plain: dict[str, Any]) -> About:
+    """What `model.json` says of a model's origin.  Models older than a field of About do not have it."""
+    known = {item.name: plain[item.name] for item in dataclasses.fields(About) if item.name in plain}
+    return store.read_plain(directory, About, known)
+
+
+def _read_calibration(directory: Path, plain: dict[str, Any]) -> Calibration | None:
+    if "calibration" not in plain:
+        return None
+    return store.read_parts(directory, Calibration, plain["calibration"], CALIBRATION)
+
+
+def _read_counts(path: Path) -> np.ndarray:
+    try:
+        # Mapped, so that a header that promises more than the file has takes no memory.
+        counts = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # NumPy reads the header as Python, and its tokenizer raises errors of its own
+        raise ModelError(f"{path}: cannot be read as an array ({error})") from error
+    if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind != "i" or counts.min(initial=0) < 0:
+        raise ModelError(f"{path}: it must hold how many training documents each label has; copy the model again")
+    return np.array(counts, np.int64)
+
+
+def _read_state(directory: Path, name: str, state: Any, depth: int) -> Ranks:  # noqa: ANN401 - whatever JSON can hold
+    if name == ENSEMBLE:
+        return _read_ensemble(directory, state, depth)
+    if name not in METHODS:
+        raise ModelError(f"{directory}: made by method {name!r:.40}, which this version does not have")
+    kind = typing.get_type_hints(method(name).fit)["return"]
+    return store.read_parts(directory, kind, state, WEIGHTS)
+
+
+def _read_ensemble(directory: Path, state: Any, depth: int) -> Ensemble:  # noqa: ANN401
+    if depth >= DEEPEST:
+        raise ModelError(f"{directory}: an ensemble inside more than {DEEPEST} others")
+    weights = store.read_plain(directory, Shares, state).weights
+    members = tuple(_read(member_place(directory, at), depth + 1) for at in range(len(weights)))
+    if len({member.model.n_labels for member in members}) > 1:
+        raise ModelError(f"{directory}: the members of this ensemble have different numbers of labels")
+    return Ensemble(members, weights)
+
+
+DEEPEST = 10  # ensembles inside ensembles

@@ -1,0 +1,61 @@
+"""A saved model is a directory anyone can open
+
+model/
+├── model.json           method, config, versions, corpus, validation metrics, the model's plain fields
+├── weights.safetensors  every array, mapped when the model is opened
+├── calibration.safetensors
+│                        the curve from scores to probabilities, where one was learned
+├── *.json               vocabularies
+├── labels.jsonl         {"id", "name", "text"} of label i on line i
+├── label_counts.npy     training documents of each label
+├── members/N/           an ensemble's members, each a model directory
+└── manifest.json        sha256 of every file, written last
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from longtail import store
+from longtail.predict.labels import label_digest, write_labels
+
+if TYPE_CHECKING:
+    from longtail.predict.predictor import Predictor, Ranks
+
+FORMAT = 2  # of model directories; a model of another version is refused with a sentence, never misread
+ABOUT, WEIGHTS, CALIBRATION = "model.json", "weights.safetensors", "calibration.safetensors"
+LABELS, COUNTS = "labels.jsonl", "label_counts.npy"
+
+
+def write_model(predictor: Predictor, directory: Path) -> None:
+    """Put the files of a model into a directory, which is made if it is not there (see `store.whole_directory`)."""
+    directory.mkdir(parents=True, exist_ok=True)
+    state = _write_state(predictor.model, directory)
+    np.save(directory / COUNTS, predictor.counts)
+    write_labels(directory / LABELS, predictor.labels)
+    about = dataclasses.asdict(predictor.about)
+    identity = {"format": FORMAT, "label_ids": label_digest(predictor.labels)}
+    if predictor.calibration is not None:
+        about["calibration"] = store.write_parts(directory, predictor.calibration, CALIBRATION)
+    store.write_json(directory / ABOUT, identity | about | {"state": state})
+
+
+def member_place(directory: Path, at: int) -> Path:
+    """Where an ensemble keeps one of its members."""
+    return directory / "members" / str(at)
+
+
+@runtime_checkable
+class WritesItself(Protocol):
+    """A model that is more than one dataclass of arrays and plain values, as an ensemble is."""
+
+    def write(self, directory: Path) -> dict[str, Any]:
+        """Write its files; returns what `model.json` holds of it."""
+
+
+def _write_state(model: Ranks, directory: Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    return model.write(directory) if isinstance(model, WritesItself) else store.write_parts(directory, model, WEIGHTS)

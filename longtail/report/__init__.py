@@ -1,0 +1,1 @@
+"""Numbers for people: tables for the terminal, plots as PNG files."""

@@ -1,0 +1,60 @@
+"""What `longtail methods` prints: the methods, or the settings of one, for people and for programs."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from rich.table import Table
+
+from longtail.config import explain
+from longtail.methods import METHODS, method
+from longtail.report.tables import empty_table
+
+
+def methods_table() -> Table:
+    """Every method and what it is."""
+    shown = empty_table("Methods", ["method", "what it does"], right=False)
+    shown.columns[0].no_wrap = True  # a name is to be copied
+    for about in methods_json():
+        shown.add_row(about["name"], about["summary"])
+    return shown
+
+
+def methods_json() -> list[dict[str, str]]:
+    """The same for programs."""
+    return [{"name": name, "summary": _summary(module)} for name, module in METHODS.items()]
+
+
+def settings_list(name: str, width: int = 80) -> str:
+    """Every setting of a method as `--set` takes it, below it meaning and source; names are never cut or broken."""
+    lines = [f"Settings of {name}"]
+    for one in explain(method(name).Config()):
+        lines += ["", f"{one.name} = {_as_set(one.default)}"]
+        for said in (one.meaning, f"source: {one.source}" if one.source else ""):
+            lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _as_set(value: object) -> str:
+    """A default as `--set` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def settings_json(name: str) -> dict[str, Any]:
+    """The same for programs."""
+    settings = [dataclasses.asdict(line) for line in explain(method(name).Config())]
+    return {"name": name, "summary": _summary(METHODS[name]), "settings": settings}
+
+
+def _summary(module: str) -> str:
+    """First line of a module's docstring, read and not imported: it may need packages that are not installed."""
+    spec = find_spec(module)
+    source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

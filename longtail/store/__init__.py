@@ -1,0 +1,51 @@
+"""Values on disk without pickle: arrays in safetensors, the rest in JSON, everything or nothing.
+
+What can be stored is what a reader of another language could open: numbers, strings, lists of strings,
+arrays, arrays by name, sparse matrices, Texts, and dataclasses of these.
+
+    directory/
+    ├── value.json             the plain fields, nested as the dataclasses are
+    ├── arrays.safetensors     every array, named by its path in the value ("tree.parents")
+    ├── tfidf.vocabulary.json  each list of strings, in a file of its own
+    └── manifest.json          sha256 of every file; written last, so a directory without it is not finished
+"""
+
+from __future__ import annotations
+
+from longtail.store.arrays import mapped_arrays, mapped_bytes
+from longtail.store.directory import delete, leftovers, sweep, whole_directory
+from longtail.store.files import json_text, read_json, read_object, sha256, write_json, write_whole
+from longtail.store.manifest import MANIFEST, finished, read_manifest, verify
+from longtail.store.target import MODEL, VALUE, Kind, check_target, check_writable, named, told
+from longtail.store.values import read, read_parts, read_plain, write, write_parts
+
+__all__ = [
+    "MANIFEST",
+    "MODEL",
+    "VALUE",
+    "Kind",
+    "check_target",
+    "check_writable",
+    "delete",
+    "finished",
+    "json_text",
+    "leftovers",
+    "mapped_arrays",
+    "mapped_bytes",
+    "named",
+    "read",
+    "read_json",
+    "read_manifest",
+    "read_object",
+    "read_parts",
+    "read_plain",
+    "sha256",
+    "sweep",
+    "told",
+    "verify",
+    "whole_directory",
+    "write",
+    "write_json",
+    "write_parts",
+    "write_whole",
+]

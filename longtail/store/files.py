@@ -1,0 +1,70 @@
+"""Small files: JSON and text, written whole or not at all, and bytes that have reached the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from longtail.errors import ModelError
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file whole or not at all.  A device, a pipe or a link is written where it stands."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, "utf-8")
+        return
+    building = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with building.open("x", encoding="utf-8") as file:
+            file.write(text)
+        if path.exists():
+            building.chmod(path.stat().st_mode & 0o777)
+        reach_disk(building)
+        building.replace(path)
+    finally:
+        building.unlink(missing_ok=True)
+
+
+def reach_disk(path: Path) -> None:
+    """Fsync a file or a directory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """JSON for people: indented, unicode as it is."""
+    path.write_text(json_text(value), "utf-8")
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401
+    """What `write_json` writes."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401
+    """The other way, with a sentence when the file is not JSON."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: cannot be read as JSON ({error})") from error
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object, with a sentence when the file holds anything else."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise ModelError(f"{path}: it must hold a JSON object in braces, not {value!r:.40}")
+    return value

@@ -1,0 +1,94 @@
+"""`manifest.json`: the sha256 of every file of a directory.  Written last: a directory without it is not finished."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+
+from longtail.errors import ModelError
+from longtail.store.files import reach_disk, read_object, sha256, write_json
+
+MANIFEST = "manifest.json"
+UNFINISHED = ".unfinished"  # in a directory that is being written; locked for as long as its writer lives
+
+
+def finished(directory: Path) -> bool:
+    """Whether a directory was written to its end."""
+    return (directory / MANIFEST).is_file()
+
+
+def write_manifest(directory: Path) -> None:
+    """The last file: names the others with their sha256, after all of them have reached the disk."""
+    files = [path for path in files_below(directory) if path.name != UNFINISHED]
+    mode = (directory / UNFINISHED).stat().st_mode & 0o777  # as the umask wants it
+    for path in files:
+        if path.stat().st_mode & 0o777 != mode:  # safetensors makes files for their owner alone
+            path.chmod(mode)
+        reach_disk(path)
+    digests = {str(path.relative_to(directory)): sha256(path) for path in files}
+    write_json(directory / MANIFEST, {"sha256": digests})
+    reach_disk(directory / MANIFEST)
+    reach_disk(directory)
+
+
+def files_below(directory: Path) -> list[Path]:
+    """Everything below that is not a directory, in order."""
+    return sorted(path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def named_in_manifest(directory: Path) -> set[str]:
+    """The files that we put into a directory; empty where there is no manifest of ours."""
+    try:
+        ours = set(json.loads((directory / MANIFEST).read_text("utf-8"))["sha256"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
+    return ours | {MANIFEST, UNFINISHED}
+
+
+def verify(directory: Path) -> None:
+    """Raise unless every file is there with the bytes that were written, and no other file poses as one of them."""
+    if not directory.is_dir():
+        raise ModelError(f"{directory}: no such directory")
+    if finished(directory / "model"):
+        raise ModelError(f"{directory}: this is a run; its model is {directory / 'model'}")
+    if not finished(directory):
+        raise ModelError(f"{directory}: no {MANIFEST}, so this is not a finished model; was the copy cut short?")
+    digests = read_manifest(directory)
+    _verify_names(directory, digests)
+    # Hashing leaves the interpreter's lock alone, so every core takes a file.
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = threads.map(sha256, [directory / name for name in digests])
+        for (name, digest), now in zip(digests.items(), found):
+            if now != digest:
+                raise ModelError(f"{directory / name}: its bytes changed since it was written; copy it again")
+
+
+def _verify_names(directory: Path, digests: dict[str, str]) -> None:
+    """Raise unless just those files are there, of all that could be ours, that the manifest names."""
+    for name in digests:
+        if not (directory / name).is_file():
+            raise ModelError(f"{directory / name}: missing; copy the model again or save it anew")
+    for path in _files_of_ours(directory):
+        if str(path.relative_to(directory)) not in digests:
+            raise ModelError(f"{path}: not named in {MANIFEST}, so nobody knows who wrote it; copy the model again")
+
+
+def read_manifest(directory: Path) -> dict[str, str]:
+    """The sha256 of every file by its name, checked to be just that."""
+    digests = read_object(directory / MANIFEST).get("sha256")
+    if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
+        raise ModelError(f"{directory / MANIFEST}: it must hold the sha256 of every file by name; copy the model again")
+    for name in digests:
+        if name != str(PurePosixPath(name)) or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise ModelError(f"{directory / MANIFEST}: it names {name!r}, which is no file of this directory")
+    return digests
+
+
+def _files_of_ours(directory: Path) -> Iterator[Path]:
+    """Files that we would read if they were in the way; a note that somebody put beside them is none."""
+    for path in directory.rglob("*"):
+        if path.suffix in (".json", ".jsonl", ".safetensors", ".npy") and path != directory / MANIFEST:
+            yield path
