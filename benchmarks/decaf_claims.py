@@ -16,7 +16,7 @@ import longtail
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.index.partition import recall_at
-from longtail.methods.decaf import Decaf, open_clusters
+from longtail.methods.decaf.model import Decaf, open_clusters
 
 # Half the default epochs for all: differences between variants need no more, and there are many.
 SHORT = {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "ranker.averaged": 3}
@@ -61,8 +61,9 @@ def measured(name: str, method: str, settings: dict, runs: Path) -> dict:
 def recall_curve(model: Decaf, test: longtail.Corpus) -> dict[str, float]:
     """The share of true labels among those of the first clusters, by how many labels these hold on average."""
     instance = model.instances[0]
-    opened, _ = open_clusters(instance.shortlister, model.reader.rows(test.documents), instance.beam)
-    recall, lengths = recall_at(opened, test.labels, instance.clusters), np.diff(instance.clusters.starts)[opened]
+    opened = open_clusters(instance.shortlister, model.reader.rows(test.documents), instance.beam).labels
+    clusters = instance.ranker.rows.clusters
+    recall, lengths = recall_at(opened, test.labels, clusters), np.diff(clusters.starts)[opened]
     mean = lengths.mean(axis=0).cumsum()
     places = sorted({int(np.searchsorted(mean, labels)) for labels in LENGTHS if labels <= mean[-1]})
     return {f"{mean[at]:.0f}": round(100 * float(recall[at]), 2) for at in places}
