@@ -40,7 +40,7 @@ from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.graph import Walk
 from longtail.judge.metrics import evaluate_ranking
 from longtail.methods.elias.model import Elias
-from longtail.methods.lightxml import held_out
+from longtail.methods.shared.preparation import held_out
 from longtail.train.run import WITH_TORCH, Need, Run
 from longtail.train.settings import Optim
 
