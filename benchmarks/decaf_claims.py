@@ -16,7 +16,7 @@ import longtail
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.index.partition import recall_at
-from longtail.methods.decaf import Decaf, open_clusters
+from longtail.methods.decaf.model import Decaf, open_clusters
 
 # Half the default epochs for all: differences between variants need no more, and there are many.
 SHORT = {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "ranker.averaged": 3}

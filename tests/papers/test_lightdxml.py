@@ -20,7 +20,6 @@ from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.nearest import Search, nearest_over
 from longtail.kernels.csr import rows_of
-from longtail.methods.lightdxml import Config, Labels, LightDXML, own_labels, with_label_texts
 from longtail.methods.lightdxml.learn import (
     LabelEncoder,
     Layers,
@@ -31,7 +30,9 @@ from longtail.methods.lightdxml.learn import (
     first_layers,
     started,
 )
-from longtail.methods.lightdxml.model import Encoder
+from longtail.methods.lightdxml.model import Encoder, LightDXML
+from longtail.methods.lightdxml.settings import Config, Labels
+from longtail.methods.lightdxml.stages import own_labels, with_labels_as_documents
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
 from longtail.train import loop
@@ -231,10 +232,10 @@ def test_a_score_weighs_classifier_and_cosine_by_beta(beta: float, best: list[in
 
 def test_label_texts_are_documents_of_their_label():
     corpus = Corpus(Documents.of(["red fox"]), csr([[0, 1]]), LabelSet.of(["fish", "fox"]))
-    wider = with_label_texts(corpus, True)
+    wider = with_labels_as_documents(corpus, True)
     assert list(wider.documents.texts) == ["red fox", "fish", "fox"]
     assert wider.labels.toarray().tolist() == [[0, 1], [1, 0], [0, 1]]
-    assert with_label_texts(corpus, False) is corpus
+    assert with_labels_as_documents(corpus, False) is corpus
 
 
 @pytest.mark.parametrize(("read", "by_classifiers", "by_labels"), [("none", 4, 4), ("labels", 4, 7), ("all", 7, 7)])

@@ -26,7 +26,9 @@ from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.label_rows import rank_members
-from longtail.methods.decaf import Config, Data, Learning, Parts, Scorer
+from longtail.methods.decaf.model import Scorer
+from longtail.methods.decaf.settings import Config, Learning, Parts
+from longtail.methods.decaf.stages import Data
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.rankers.learn.clustered import array_of
 from longtail.rankers.learn.label_text import LabelText

@@ -15,7 +15,7 @@ from longtail.corpus import PAD
 from longtail.data.batches import Batches, generator, longest_first
 from longtail.encoders.learn.batches import BagBatch, TokenBatch
 from longtail.encoders.learn.text import BagText, TransformerText
-from longtail.methods.elias import Stage
+from longtail.methods.elias.settings import Stage
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order
