@@ -13,9 +13,9 @@ from longtail.features.bags import beside_dense
 from longtail.features.labels import label_text_bags
 from longtail.features.reading import Reader
 from longtail.index.clusters import Clusters
-from longtail.judge.metrics import evaluate_ranking
 from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import Config
+from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import cluster_labels, held_out, learn_words, refuse_unlabelled
 from longtail.train.run import Run
 
@@ -59,12 +59,8 @@ def weighed(model: Elias, valid: Corpus) -> Elias:
     """With the weight of ŷ that ranks these documents best, by nDCG@5."""
     if valid.labels.nnz == 0 or model.graphed is None:
         return model
-
-    def worth(weight: float) -> float:
-        ranking = with_weight(model, weight).rank(valid.documents, RANKED)
-        return evaluate_ranking(ranking, valid.labels, ks=(5,), filtered=valid.filtered).metrics["nDCG@5"]
-
-    return with_weight(model, max(GRID, key=worth))
+    chosen = choose(GRID, lambda weight, k: with_weight(model, weight).rank(valid.documents, k), valid)
+    return with_weight(model, chosen.value)
 
 
 def with_weight(model: Elias, weight: float) -> Elias:
@@ -74,4 +70,3 @@ def with_weight(model: Elias, weight: float) -> Elias:
 
 
 GRID = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-RANKED = 20  # labels, of which evaluation may take some out before it looks at the first five

@@ -33,6 +33,7 @@ from longtail.rankers.learn.candidates import (
     table_rows,
     together,
 )
+from longtail.rankers.learn.clustered import START_BIAS
 from longtail.train.health import check_vectors
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
@@ -265,7 +266,6 @@ class Network(nn.Module):
         return Fusion(array(self.rows), array(self.biases)[:, 0], UNCHOSEN_BETA if beta is None else beta)
 
 
-START_BIAS = -4.0  # few candidates are right: a network that knows this need not unlearn its token vectors first
 RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a token or a label with few
 UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
 

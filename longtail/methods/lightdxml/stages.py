@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Documents, LabelSet
-from longtail.judge.metrics import Frequencies, evaluate_ranking
+from longtail.judge.metrics import Frequencies
 from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import Config
+from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import with_label_texts
 from longtail.shortlist import Shortlist
 from longtail.train.run import Run
@@ -49,18 +50,15 @@ def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, 
     """The β that ranks the held-out documents best."""
     x = model.encoder.documents(model.reader.rows(valid.documents))
     shortlist = Shortlist(*model.nearest.find(x, model.shortlist))
-    hidden, seen = (
-        own_labels(valid.documents, valid.label_set, config.label_text != "none"),
-        Frequencies.of(train.labels),
-    )
-    judged = {}
-    for beta in GRID:
-        ranking = replace(model.fusion, beta=beta).rank(x, shortlist, 5 + 1)
-        judged[beta] = evaluate_ranking(ranking, valid.labels, train=seen, filtered=hidden).metrics
-        run.log("beta", beta=beta, **judged[beta])
-    best = max(GRID, key=lambda beta: judged[beta][config.metric])
-    run.validation = judged[best]
-    return best
+    chosen = choose(
+        GRID, lambda beta, k: replace(model.fusion, beta=beta).rank(x, shortlist, k), valid, config.metric,
+        train=Frequencies.of(train.labels),
+        hidden=own_labels(valid.documents, valid.label_set, config.label_text != "none"),
+    )  # fmt: skip
+    for beta, metrics in chosen.judged.items():
+        run.log("beta", beta=beta, **metrics)
+    run.validation = chosen.judged[chosen.value]
+    return chosen.value
 
 
 def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_array | None:

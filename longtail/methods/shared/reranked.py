@@ -26,7 +26,7 @@ from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.judge.calibration import Tuning
-from longtail.judge.metrics import evaluate_ranking
+from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import held_out
 from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
@@ -258,11 +258,10 @@ def weigh(model: Reranked, valid: Corpus, config: Reranking) -> Weighed:
 def choose_weight(proposed: Ranking, ranker: np.ndarray, valid: Corpus) -> float:
     """The w that ranks these documents best, by nDCG@5."""
 
-    def worth(weight: float) -> float:
-        ranking = Ranking.of_candidates(proposed.labels, ranker**weight * proposed.scores ** (1 - weight), proposed.k)
-        return evaluate_ranking(ranking, valid.labels, ks=(5,), filtered=valid.filtered).metrics["nDCG@5"]
+    def rank(weight: float, k: int) -> Ranking:
+        return Ranking.of_candidates(proposed.labels, ranker**weight * proposed.scores ** (1 - weight), k)
 
-    return max((tenths / 10 for tenths in range(11)), key=worth)
+    return choose([tenths / 10 for tenths in range(11)], rank, valid).value
 
 
 def grow_tree(model: Reranked, proposed: Ranking, ranker: np.ndarray, valid: Corpus, depth: int) -> ScoreTree:
