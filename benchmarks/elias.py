@@ -23,6 +23,7 @@ from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import ROOT, corpus_path
 from longtail.config import build
 from longtail.methods import elias
+from longtail.methods.elias.stages import with_weight
 from longtail.predict.ensemble import combine
 from longtail.predict.predictor import Predictor
 from longtail.store import read_json, write_json
@@ -69,7 +70,7 @@ def both_stages(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[
     """One model, asked in four ways."""
     both, seconds = trained("elias", train, runs / "both", settings)
     yield "+ stage 2", both, seconds
-    yield "+ stage 2, ŷ^½", replace(both, model=elias.with_weight(both.model, 0.5)), None
+    yield "+ stage 2, ŷ^½", replace(both, model=with_weight(both.model, 0.5)), None
     yield "+ stage 2, asked with a wider beam", with_wider_beam(both), None
     yield "every label scored", without_index(both), None
 

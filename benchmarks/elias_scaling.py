@@ -18,8 +18,8 @@ import torch
 from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, save
 from longtail.index.graph import Graph
-from longtail.methods.elias import Stage
 from longtail.methods.elias.learn.network import head_groups
+from longtail.methods.elias.settings import Stage
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
 from longtail.rankers.learn.label_rows import free_rows

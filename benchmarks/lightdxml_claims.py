@@ -22,8 +22,9 @@ from longtail.config import build
 from longtail.corpus import Splits
 from longtail.features.vectors import first_vectors
 from longtail.judge.ensemble import average
-from longtail.methods.lightdxml import Config, LightDXML
 from longtail.methods.lightdxml.learn import Meetings, optim, started
+from longtail.methods.lightdxml.model import LightDXML
+from longtail.methods.lightdxml.settings import Config
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist

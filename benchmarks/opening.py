@@ -24,7 +24,7 @@ from longtail.encoders.bag import BagEncoder
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.clusters import Clusters
-from longtail.methods.decaf import Decaf, Instance, Scorer
+from longtail.methods.decaf.model import Decaf, Instance, Scorer
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor
 from longtail.rankers.label_rows import LabelRows

@@ -23,8 +23,8 @@ from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, save
 from longtail.encoders.learn.bag import bag_plainly
 from longtail.kernels.csr import Rows
-from longtail.methods.decaf import Config, Learning
 from longtail.methods.decaf.learn import Meetings, first_pool, started
+from longtail.methods.decaf.settings import Config, Learning
 from longtail.methods.lightdxml import learn as lightdxml_steps
 from longtail.rankers.learn.candidates import shortlist_logits_plainly
 from longtail.train.optim import Group, Optim, groups_of

@@ -35,8 +35,10 @@ from longtail.encoders.learn.batches import TokenBatch, TokenBatches
 from longtail.encoders.learn.transformer import TransformerEncoder, without_pooler
 from longtail.encoders.pretrained import Size, size_of
 from longtail.encoders.transformer import Transformer
-from longtail.methods.lightxml import Config, Data, prepare
-from longtail.methods.lightxml.learn import Network, batches, heads_on
+from longtail.methods.lightxml import Config
+from longtail.methods.shared.clustered_transformer.learn import Network, heads_on
+from longtail.methods.shared.clustered_transformer.stages import Data, prepare
+from longtail.methods.shared.learn.transformer_reading import batches_of
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, adamw, groups_of
 from longtail.train.run import open_run
@@ -49,11 +51,11 @@ class Stepping:
 
     def __init__(self, data: Data, config: Config):
         with seeded(config.seed):
-            encoder = TransformerEncoder(data.start, config.reading)
+            encoder = TransformerEncoder(data.read.start, config.reading)
             self.network = Network(
                 encoder, heads_on(encoder, data, config.recall), config.reading.dropout, config.head_lr
             ).train()
-        self.config, self.documents = config, batches(data, data.train, data.tokens)
+        self.config, self.documents = config, batches_of(data.read, data.train, data.valid)[0]
         self.groups = self._groups()
         self.done, self.wall, self.processors, self.tokens, self.given = 0, 0.0, 0.0, 0, 0
         self.loss = 0.0

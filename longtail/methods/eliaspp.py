@@ -4,7 +4,7 @@ Gupta et al., NeurIPS 2022, section 3.5.  Where we differ on purpose, docs/metho
 
     text ──ELIAS──► 100 labels ──sparse ranker on TF-IDF, or [φ ; TF-IDF]──► scores ──tree, by label frequency──► score
 
-How they are ranked is in reranked.py.
+How they are ranked is in shared/reranked.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from longtail.config import setting
 from longtail.corpus import Corpus
-from longtail.methods import elias, reranked
-from longtail.methods.elias import Elias
-from longtail.methods.reranked import Reranked, Reranking
+from longtail.methods import elias
+from longtail.methods.elias.model import Elias
+from longtail.methods.shared import reranked
+from longtail.methods.shared.reranked import Reranked, Reranking
 from longtail.train.run import Need, Run
 
 

@@ -4,7 +4,7 @@ Our own, after ELIAS++ (Gupta et al., NeurIPS 2022, section 3.5); docs/methods/g
 
     text ──GUDN──► 100 labels ──sparse ranker on TF-IDF──► scores ──tree, by label frequency──► score
 
-A trained model is LightXML++'s, as GUDN's is LightXML's.  How labels are ranked is in reranked.py.
+How they are ranked is in shared/reranked.py.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 from longtail.config import setting
 from longtail.corpus import Corpus
-from longtail.methods import gudn, reranked
-from longtail.methods.lightxml import LightXML
-from longtail.methods.lightxmlpp import LightXMLPlusPlus, needs
-from longtail.methods.reranked import Reranking
+from longtail.methods import gudn
+from longtail.methods.shared import reranked
+from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
+from longtail.methods.shared.reranked import Reranked, Reranking
+from longtail.methods.shared.transformer_reading import vector_length
 from longtail.train.run import Need, Run
 
 
@@ -27,15 +28,24 @@ class Config(Reranking):
     gudn: gudn.Config = setting(gudn.Config(), "what proposes labels; its seed is this method's")
 
 
-def fit(corpus: Corpus, config: Config, run: Run) -> LightXMLPlusPlus:
+@dataclass(frozen=True)
+class GudnPlusPlus(Reranked):
+    """A transformer with its heads, and a ranker of what they propose."""
+
+    proposer: ClusteredTransformer
+
+
+def fit(corpus: Corpus, config: Config, run: Run) -> GudnPlusPlus:
     """GUDN, then the ranker."""
 
-    def learn(train: Corpus, run: Run) -> LightXML:
+    def learn(train: Corpus, run: Run) -> ClusteredTransformer:
         return gudn.fit(train, replace(config.gudn, seed=config.seed), run)
 
-    return reranked.rerank(LightXMLPlusPlus, corpus, config, config.gudn.recall.words, learn, run)
+    return reranked.rerank(GudnPlusPlus, corpus, config, config.gudn.recall.words, learn, run)
 
 
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
-    return needs(gudn.need(corpus, config.gudn), corpus, config, config.gudn)
+    proposer = config.gudn
+    dim = vector_length(proposer.encoder, proposer.reading)
+    return reranked.need(gudn.need(corpus, proposer), corpus, config, proposer.recall.words, dim)

@@ -4,7 +4,7 @@ Our own, after ELIAS++ (Gupta et al., NeurIPS 2022, section 3.5); docs/methods/l
 
     text ──LightXML──► 100 labels ──sparse ranker on TF-IDF──► scores ──tree, by label frequency──► score
 
-How they are ranked is in reranked.py.
+How they are ranked is in shared/reranked.py.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 from longtail.config import setting
 from longtail.corpus import Corpus
-from longtail.encoders.pretrained import size_of
-from longtail.methods import gudn, lightxml, reranked
-from longtail.methods.lightxml import LightXML
-from longtail.methods.reranked import Reranked, Reranking
+from longtail.methods import lightxml
+from longtail.methods.shared import reranked
+from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
+from longtail.methods.shared.reranked import Reranked, Reranking
+from longtail.methods.shared.transformer_reading import vector_length
 from longtail.train.run import Need, Run
 
 
@@ -31,13 +32,13 @@ class Config(Reranking):
 class LightXMLPlusPlus(Reranked):
     """A transformer with its heads, and a ranker of what they propose."""
 
-    proposer: LightXML
+    proposer: ClusteredTransformer
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> LightXMLPlusPlus:
     """LightXML, then the ranker."""
 
-    def learn(train: Corpus, run: Run) -> LightXML:
+    def learn(train: Corpus, run: Run) -> ClusteredTransformer:
         return lightxml.fit(train, replace(config.lightxml, seed=config.seed), run)
 
     return reranked.rerank(LightXMLPlusPlus, corpus, config, config.lightxml.recall.words, learn, run)
@@ -45,10 +46,6 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightXMLPlusPlus:
 
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
-    return needs(lightxml.need(corpus, config.lightxml), corpus, config, config.lightxml)
-
-
-def needs(own: Need, corpus: Corpus, config: Reranking, proposer: lightxml.Config | gudn.Config) -> Need:
-    """What a transformer that proposes and a ranker take."""
-    dim = min(proposer.reading.layers, size_of(proposer.encoder).layers) * size_of(proposer.encoder).hidden
-    return reranked.need(own, corpus, config, proposer.recall.words, dim)
+    proposer = config.lightxml
+    dim = vector_length(proposer.encoder, proposer.reading)
+    return reranked.need(lightxml.need(corpus, proposer), corpus, config, proposer.recall.words, dim)

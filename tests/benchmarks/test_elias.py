@@ -14,7 +14,7 @@ import pytest
 from benchmarks import elias, machine
 from longtail.corpus import Splits
 from longtail.index.graph import Graph, GraphIndex
-from longtail.methods.elias import Elias
+from longtail.methods.elias.model import Elias
 from longtail.methods.eliaspp import EliasPlusPlus
 from longtail.rankers.fusion import ScoreTree
 from longtail.rankers.graphed import Graphed

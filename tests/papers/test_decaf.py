@@ -14,17 +14,10 @@ from longtail.encoders.learn.bag import Block, Gates, settled
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
-from longtail.methods.decaf import (
-    Config,
-    Data,
-    Instance,
-    Learning,
-    Scorer,
-    cluster_by_vectors,
-    cluster_by_words,
-    shortlists,
-)
 from longtail.methods.decaf.learn import Meetings, Network, started
+from longtail.methods.decaf.model import Instance, Scorer
+from longtail.methods.decaf.settings import Config, Learning
+from longtail.methods.decaf.stages import Data, cluster_by_vectors, cluster_by_words, shortlists
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.label_rows import LearningRows
 

@@ -27,9 +27,11 @@ from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
-from longtail.methods.elias import Config, Elias, Ranker, Stage, weighed, with_encoder
 from longtail.methods.elias.learn import network as elias_network
 from longtail.methods.elias.learn import stages as elias_stages
+from longtail.methods.elias.model import Elias
+from longtail.methods.elias.settings import Config, Ranker, Stage, with_encoder
+from longtail.methods.elias.stages import weighed
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter

@@ -15,8 +15,8 @@ from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
 from longtail.judge.calibration import Tuning
 from longtail.methods.eliaspp import Config, EliasPlusPlus
-from longtail.methods.lightxml import held_out
-from longtail.methods.reranked import choose_weight, grow_tree, hinge_beliefs, propose, train_ranker
+from longtail.methods.shared.preparation import held_out
+from longtail.methods.shared.reranked import choose_weight, grow_tree, hinge_beliefs, propose, train_ranker
 from longtail.predict.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear

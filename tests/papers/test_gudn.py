@@ -20,19 +20,18 @@ from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens
 from longtail.index.clusters import Clusters
 from longtail.methods.gudn import Config, as_words, warn_of_symbols
-from longtail.methods.gudn import learn as gudn_modules
+from longtail.methods.gudn.ablations import GuidedByOneHot, OneHot
 from longtail.methods.gudn.learn import (
     TEMPERATURE,
     Guided,
     NamedBatch,
     NamedBatches,
-    OneHot,
     contrast_loss,
     feature_loss,
     read_by_length,
     share_labels,
 )
-from longtail.methods.lightxml.learn import Network
+from longtail.methods.shared.clustered_transformer.learn import Network
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 from longtail.train.run import Run
@@ -59,7 +58,8 @@ def guided(feature: float, link: float, one_hot: OneHot | None = None, guide_by:
     heads = Heads(2, each_its_own(2), 1, None)
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     config = Config(feature_guide=feature, link_guide=link, guide_by=guide_by, guide_centred=False)
-    return Guided(Network(Table(), heads, dropout=0.0, head_lr=1.0), one_hot, config)
+    network = Network(Table(), heads, dropout=0.0, head_lr=1.0)
+    return Guided(network, config) if one_hot is None else GuidedByOneHot(network, one_hot, config)
 
 
 def batch_of(positives: list[list[int]]) -> NamedBatch:
@@ -164,7 +164,7 @@ def test_guides_that_fade_lose_their_strength_evenly_and_then_are_not_read(monke
     for done, left in ((0.0, 1.0), (0.25, 0.5), (0.4, 0.2), (0.1, 0.8)):
         network.start_batch(done)
         assert network.loss(batch_of([[0]])).item() == pytest.approx(CLASS + left * (FEATURE + LINK), abs=1e-5)
-    monkeypatch.setattr(network, "_read", lambda batch: pytest.fail("label names were read for nothing"))
+    monkeypatch.setattr(network, "read_labels", lambda batch: pytest.fail("label names were read for nothing"))
     for done in (0.5, 0.9):
         network.start_batch(done)
         assert network.loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
@@ -355,7 +355,7 @@ def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
     settings = QUICK | {"encoder": str(tiny_encoder), "optim.checkpoint_every": 0, "optim.precision": precision}
     settings |= {"guide_until": 0.9}
     whole = fit("gudn", planted.train, run=tmp_path / "whole", **settings)
-    learn, steps = gudn_modules.Guided.loss, []
+    learn, steps = Guided.loss, []
 
     def dying(self: Guided, batch: object) -> Tensor:
         steps.append(batch)
@@ -363,7 +363,7 @@ def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
             raise KeyboardInterrupt
         return learn(self, batch)
 
-    monkeypatch.setattr(gudn_modules.Guided, "loss", dying)
+    monkeypatch.setattr(Guided, "loss", dying)
     with pytest.raises(KeyboardInterrupt):
         fit("gudn", planted.train, run=tmp_path / "killed", **settings)
     resumed = fit("gudn", planted.train, run=tmp_path / "killed", **settings)

@@ -6,7 +6,9 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +22,6 @@ from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.nearest import Search, nearest_over
 from longtail.kernels.csr import rows_of
-from longtail.methods.lightdxml import Config, Labels, LightDXML, own_labels, with_label_texts
 from longtail.methods.lightdxml.learn import (
     LabelEncoder,
     Layers,
@@ -31,7 +32,9 @@ from longtail.methods.lightdxml.learn import (
     first_layers,
     started,
 )
-from longtail.methods.lightdxml.model import Encoder
+from longtail.methods.lightdxml.model import Encoder, LightDXML
+from longtail.methods.lightdxml.settings import Config, Labels
+from longtail.methods.lightdxml.stages import choose_beta, own_labels, with_labels_as_documents
 from longtail.rankers.fusion import Fusion
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
@@ -239,10 +242,10 @@ def test_a_score_weighs_classifier_and_cosine_by_beta(beta: float, best: list[in
 
 def test_label_texts_are_documents_of_their_label():
     corpus = Corpus(Documents.of(["red fox"]), csr([[0, 1]]), LabelSet.of(["fish", "fox"]))
-    wider = with_label_texts(corpus, True)
+    wider = with_labels_as_documents(corpus, True)
     assert list(wider.documents.texts) == ["red fox", "fish", "fox"]
     assert wider.labels.toarray().tolist() == [[0, 1], [1, 0], [0, 1]]
-    assert with_label_texts(corpus, False) is corpus
+    assert with_labels_as_documents(corpus, False) is corpus
 
 
 @pytest.mark.parametrize(("read", "by_classifiers", "by_labels"), [("none", 4, 4), ("labels", 4, 7), ("all", 7, 7)])
@@ -323,6 +326,23 @@ def test_held_out_documents_choose_beta_and_are_not_learned_from(planted: Splits
     read = {line["name"]: line["steps"] for line in events(tmp_path / "given") if line["event"] == "trained"}
     fewer = {line["name"]: line["steps"] for line in events(tmp_path / "chosen") if line["event"] == "trained"}
     assert read["classifiers"] == 5 * 600 / 50 and fewer["classifiers"] == 5 * math.ceil(540 / 50)
+
+
+def test_pairs_that_evaluation_leaves_out_have_no_say_in_beta():
+    """Labels 0 and 1 are true.  By cosine the order is 0, 2, 1; from β = 0.2 on it is 1, 2, 0, which is worth as much.
+    Without label 0, which is filtered, only the second puts a true label first."""
+    reader = Reader(Bags(2, None), None)
+    encoder = Encoder(np.eye(2, dtype=np.float32), np.zeros((2, 2), np.float32), np.zeros(2, np.float32))
+    cosines, beliefs = np.array([1, 0.5, 0.9, 0]), np.array([0.001, 0.999, 0.6, 0.5])
+    vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
+    fusion = Fusion(np.zeros((4, 2), np.float32), np.log(beliefs / (1 - beliefs)).astype(np.float32), 0.5)
+    model = LightDXML(reader, encoder, nearest_over(vectors, Search()), fusion, 4)
+    documents, labels = Documents(features=sp.csr_array([[1.0, 0.0]])), sp.csr_array([[1.0, 1.0, 0.0, 0.0]])
+    valid = Corpus(documents, labels, LabelSet.of("abcd"), "valid")
+    run = SimpleNamespace(log=lambda *_, **__: None)
+    assert choose_beta(model, valid, valid, Config(), run) == 0.0
+    filtered = replace(valid, filtered=sp.csr_array([[1.0, 0.0, 0.0, 0.0]]))
+    assert choose_beta(model, valid, filtered, Config(), run) == 0.2
 
 
 # -- a kill at any point ---------------------------------------------------------------------------------------------

@@ -18,9 +18,11 @@ from longtail.encoders.pretrained import pretrained
 from longtail.encoders.transformer import Reading, center_of
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
-from longtail.methods.lightxml import Recall, cluster_labels, held_out
-from longtail.methods.lightxml import learn as lightxml_modules
-from longtail.methods.lightxml.learn import Network
+from longtail.methods.lightxml.ablations import Ranker
+from longtail.methods.shared.clustered_transformer.learn import Network
+from longtail.methods.shared.clustered_transformer.settings import Recall
+from longtail.methods.shared.clustered_transformer.stages import clusters_of
+from longtail.methods.shared.preparation import held_out
 from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator, each_its_own
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
@@ -166,7 +168,7 @@ def test_clusters_start_as_likely_as_they_are():
 
 def test_labels_cluster_by_the_words_of_their_documents():
     corpus = Corpus.of(["red fox", "red wolf", "deep sea", "deep lake"], [["fox"], ["wolf"], ["sea"], ["lake"]])
-    of_label = cluster_labels(corpus, Recall(one_vs_all_up_to=2, labels_per_cluster=2), seed=0).of_label
+    of_label = clusters_of(corpus, Recall(one_vs_all_up_to=2, labels_per_cluster=2), seed=0).of_label
     by_name = dict(zip([label.name for label in corpus.label_set], of_label.tolist()))
     assert by_name["fox"] == by_name["wolf"] != by_name["sea"] == by_name["lake"]
 
@@ -174,7 +176,7 @@ def test_labels_cluster_by_the_words_of_their_documents():
 @pytest.mark.parametrize("recall", [Recall(one_vs_all_up_to=3), Recall(one_vs_all_up_to=0, labels_per_cluster=1)])
 def test_up_to_the_threshold_every_label_is_its_own_cluster(recall: Recall):
     corpus = Corpus.of(["red fox", "deep sea", "tea"], [["fox"], ["sea"], ["tea"]])
-    assert cluster_labels(corpus, recall, seed=0).of_label.tolist() == [0, 1, 2]
+    assert clusters_of(corpus, recall, seed=0).of_label.tolist() == [0, 1, 2]
 
 
 def test_validation_is_the_official_split_cut_to_size_or_none(planted: Splits):
@@ -260,8 +262,8 @@ def test_static_negatives_are_refused_where_there_is_nothing_to_choose(
 
 def test_a_frozen_transformer_drops_nothing(planted: Splits, tiny_encoder: Path):
     encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
-    recall, opened = lightxml_modules.Network(encoder, Heads(encoder.dim, TWO, 1, None), 0.1, 1.0), np.zeros((1, 1))
-    ranker = lightxml_modules.Ranker(encoder, LearningDiscriminator(encoder.dim, 2, TWO), recall, opened, 0.1, 1.0)
+    recall, opened = Network(encoder, Heads(encoder.dim, TWO, 1, None), 0.1, 1.0), np.zeros((1, 1))
+    ranker = Ranker(encoder, LearningDiscriminator(encoder.dim, 2, TWO), recall, opened, 0.1, 1.0)
     assert ranker.train().encoder.training
     encoder.requires_grad_(False)
     assert not ranker.train().encoder.training and ranker.training
@@ -318,22 +320,21 @@ def test_a_rate_of_word_vectors_that_do_not_move_is_refused(settings: dict):
 
 
 @pytest.mark.parametrize(
-    ("learning", "changed"),
+    ("network", "changed"),
     [
-        ("Network", {}),
-        ("Network", {"optim.precision": "bf16", "recall.start": "texts"}),
-        ("Ranker", {"negatives": "static", "reading.pool": "cls"}),
-        ("Ranker", {"negatives": "static-twice"}),
+        (Network, {}),
+        (Network, {"optim.precision": "bf16", "recall.start": "texts"}),
+        (Ranker, {"negatives": "static", "reading.pool": "cls"}),
+        (Ranker, {"negatives": "static-twice"}),
     ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value.values())),
+    ids=lambda value: value.__name__ if isinstance(value, type) else " ".join(map(str, value.values())),
 )
 def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
-    learning: str, changed: dict, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    network: type, changed: dict, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     settings = {"optim.epochs": 2, "optim.average_from": 1, "valid_documents": 60, "optim.checkpoint_every": 0}
     settings |= changed
     whole = answers(planted, tiny_encoder, tmp_path / "whole", **settings)
-    network = getattr(lightxml_modules, learning)
     learn, steps = network.loss, []
 
     def dying(self: torch.nn.Module, batch: object) -> torch.Tensor:

@@ -33,14 +33,33 @@ def dotted(path: Path) -> list[str]:
     return list(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
-def imported_parts(path: Path) -> set[str]:
+def imported(tree: ast.AST) -> list[list[str]]:
+    """Every name of this package that code imports, anywhere in it, as in ["methods", "elias", "fit"]."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "longtail":
             found += [[*node.module.split(".")[1:], alias.name] for alias in node.names]
         elif isinstance(node, ast.Import):
             found += [a.name.split(".")[1:] for a in node.names if a.name.startswith("longtail.")]
-    return {part_of(names) for names in found}
+    return found
+
+
+def imported_parts(path: Path) -> set[str]:
+    return {part_of(names) for names in imported(ast.parse(path.read_text("utf-8")))}
+
+
+def imported_modules(path: Path) -> set[Path]:
+    """The files that a module imports; a package is its __init__.py."""
+    return {file_of(names) for names in imported(ast.parse(path.read_text("utf-8")))} - {path}
+
+
+def file_of(names: list[str]) -> Path:
+    """The module that a dotted name is, or that it is in."""
+    place = PACKAGE.joinpath(*names)
+    for file in (place.with_suffix(".py"), place / "__init__.py"):
+        if file.is_file():
+            return file
+    return file_of(names[:-1])
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -58,28 +77,47 @@ def test_every_module_has_its_place_in_the_flow():
 
 
 def test_only_what_learns_imports_torch():
-    """What answers needs NumPy and numba; torch is for modules called learn, for learn/ folders and for train/."""
+    """What answers needs NumPy and numba; torch is for train/, learn/ folders and modules called learn or ablations."""
     for path in MODULES:
-        at_top = [
-            node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, (ast.Import, ast.ImportFrom))
-        ]
-        names = {alias.name for node in at_top if isinstance(node, ast.Import) for alias in node.names}
-        names |= {node.module or "" for node in at_top if isinstance(node, ast.ImportFrom)}
-        if any(name.split(".")[0] == "torch" or ".learn" in name for name in names):
-            assert "learn" in dotted(path) or dotted(path)[0] == "train", f"{path} imports torch"
-
-
-def test_no_method_imports_another():
-    for path in MODULES:
-        where = dotted(path)
-        if where[0] != "methods" or len(where) < 3:
+        if {"learn", "ablations"} & set(dotted(path)) or dotted(path)[0] == "train":
             continue
-        text = path.read_text("utf-8")
-        for other in {place.name for place in (PACKAGE / "methods").iterdir() if place.is_dir()} - {
-            where[1],
-            "__pycache__",
-        }:
-            assert f"longtail.methods.{other}" not in text, f"{path} imports {other}"
+        names = {name for node in at_top(path) for name in names_of(node)}
+        assert not any(name.split(".")[0] == "torch" for name in names), f"{path} imports torch"
+        assert not any({"learn", "ablations"} & set(name.split(".")) for name in names), f"{path} imports what learns"
+
+
+def at_top(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    body = ast.parse(path.read_text("utf-8")).body
+    return [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
+def names_of(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module or ''}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names]
+
+
+def test_what_learns_imports_an_ablation_only_where_it_is_asked_for():
+    for path in MODULES:
+        names = {name for node in at_top(path) for name in names_of(node)}
+        assert not any("ablations" in name.split(".") for name in names), f"{path} imports ablations at its top"
+
+
+METHOD_MODULES = [path for path in MODULES if dotted(path)[0] == "methods" and len(dotted(path)) > 1]
+
+
+@pytest.mark.parametrize("path", METHOD_MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_method_imports_another(path: Path):
+    """What several need is in shared/, which knows none of them; METHOD++ knows the method that proposes its labels."""
+    own = dotted(path)[1]
+    others = {names[1] for names in imported(ast.parse(path.read_text("utf-8"))) if names[0] == "methods"}
+    assert others <= {"shared", own, own.removesuffix("pp")}
+
+
+@pytest.mark.parametrize("path", METHOD_MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_two_modules_of_a_method_import_each_other(path: Path):
+    """`__init__.py` imports settings, stages, model and, when asked to train, what learns; none of them imports it."""
+    assert [other for other in imported_modules(path) if path in imported_modules(other)] == []
 
 
 def test_no_drawer_for_everything():

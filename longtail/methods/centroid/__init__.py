@@ -76,21 +76,11 @@ class Centroid:
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:
     """Words, features, centroids."""
-    bags = run.stage("words", learn_words, corpus.documents, config.words)
-    features = run.stage("features", weigh_words, bags, corpus.documents)
+    bags = run.stage("words", Bags.fit, corpus.documents, config.words)
+    features = run.stage("features", bags.rows, corpus.documents)
     label_set = corpus.label_set if config.label_text else None
     centroids = run.stage("centroids", centroids_of, features, corpus.labels, bags, label_set)
     return Centroid(bags, centroids, label_shares(corpus.labels))
-
-
-def learn_words(documents: Documents, options: TfidfOptions) -> Bags:
-    """Which words there are and what they weigh."""
-    return Bags.fit(documents, options)
-
-
-def weigh_words(bags: Bags, documents: Documents) -> sp.csr_array:
-    """Training documents as sparse rows."""
-    return bags.rows(documents)
 
 
 def centroids_of(features: sp.csr_array, labels: sp.csr_array, bags: Bags, label_set: LabelSet | None) -> Centroids:

@@ -25,10 +25,12 @@ from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows, rows_of
-from longtail.methods.decaf import Config, Data, Learning, Parts, Scorer
+from longtail.methods.decaf.model import Scorer
+from longtail.methods.decaf.settings import Config, Learning, Parts
+from longtail.methods.decaf.stages import Data
+from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in_use
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
-from longtail.rankers.learn.clustered import array_of
-from longtail.rankers.learn.label_rows import LearningRows
+from longtail.rankers.learn.label_rows import LearningRows, array_of
 from longtail.shortlist import Shortlist
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, Optim
@@ -152,12 +154,13 @@ def at_first_length(vectors: np.ndarray) -> np.ndarray:
     return vectors * np.float32(np.sqrt(2) / mean) if mean > 0 else np.array(vectors)
 
 
-def _refinement(vectors: np.ndarray, texts: Rows, parts: str) -> Tensor:
-    """Module III: ẑ² = E z, or random as existing methods do."""
-    if parts != "no-init":
-        return torch.from_numpy(bag_sums(texts, vectors))
-    table = torch.empty(len(texts[0]) - 1, vectors.shape[1])
-    return nn.init.kaiming_uniform_(table)
+def _refinement(vectors: np.ndarray, texts: Rows, parts: Parts) -> Tensor:
+    """Module III: ẑ² = E z."""
+    if parts == "no-init":
+        from longtail.methods.decaf.ablations import random_refinement
+
+        return random_refinement(len(texts[0]) - 1, vectors.shape[1])
+    return torch.from_numpy(bag_sums(texts, vectors))
 
 
 def trained(network: Network, name: str, meetings: Meetings, learning: Learning, seed: int, run: Run) -> Network:
@@ -168,10 +171,6 @@ def trained(network: Network, name: str, meetings: Meetings, learning: Learning,
         precision=learning.precision,
     )  # fmt: skip
     return run.train(name, network, meetings, with_many_steps(optim, len(meetings.lengths)), seed=seed)
-
-
-POOL = 100  # labels that a document draws its negatives from
-EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
 
 
 def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -226,15 +225,12 @@ class Meetings:
         if self.pool is None:
             return rng.integers(n_labels, size=shape)
         hard = self.pool[rows[:, None], rng.integers(self.pool.shape[1], size=shape)]
-        return np.append(np.where(self.known[hard], hard, PAD), rng.integers(n_labels, size=hard.size // EASY))
+        return np.append(only_in_use(hard, self.in_use), rng.integers(n_labels, size=hard.size // EASY))
 
     @cached_property
-    def known(self) -> np.ndarray:
-        """Labels that some document has.  Of others nothing is known, so they are nobody's hard negatives.
-
-        Easy ones they are: as rows that nothing holds down, they would stand above all that was learned.
-        """
-        return np.bincount(self.labels.indices, minlength=self.labels.shape[1]) > 0
+    def in_use(self) -> np.ndarray:
+        """Labels that can be hard negatives."""
+        return labels_in_use(self.labels)
 
     def sharpen(self, scorer: Scorer) -> None:
         """Fill the pools with the labels that score best among those of the opened clusters."""

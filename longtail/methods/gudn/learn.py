@@ -1,7 +1,8 @@
-"""The half of GUDN that learns: LightXML's network, and while it learns a second reading, of label names."""
+"""The half of GUDN that learns: a transformer with cluster heads, and in training a second reading, of label names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +17,11 @@ from longtail.encoders.learn.batches import TokenBatch, TokenBatches
 from longtail.encoders.learn.transformer import TransformerEncoder
 from longtail.encoders.pieces import Pieces
 from longtail.features.tokens import Tokens
-from longtail.methods.gudn import Config
-from longtail.methods.lightxml import Data, LightXML
-from longtail.methods.lightxml.learn import Network, batches, groups_of, heads_on, start_reading
+from longtail.methods.gudn.settings import Config
+from longtail.methods.shared.clustered_transformer.learn import Network, heads_on, start_reading
+from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
+from longtail.methods.shared.clustered_transformer.stages import Data
+from longtail.methods.shared.learn.transformer_reading import batches_of
 from longtail.ranking import Ranking
 from longtail.train.loop import seeded
 from longtail.train.optim import Group
@@ -26,28 +29,28 @@ from longtail.train.run import Run
 from longtail.train.settings import Optim
 
 
-def learn(data: Data, names: Tokens, config: Config, run: Run) -> LightXML:
-    """Transformer and heads under guidance, of which nothing is kept."""
+def learn(
+    data: Data, names: Tokens, config: Config, run: Run, guide: Callable[[Network, Config], Guided] | None = None
+) -> ClusteredTransformer:
+    """Transformer and heads under guidance, of which nothing is kept; `guide` is there for ablations."""
     with seeded(config.seed):
-        encoder = TransformerEncoder(data.start, config.reading)
+        encoder = TransformerEncoder(data.read.start, config.reading)
         heads = heads_on(encoder, data, config.recall)
-        one_hot = OneHot(data.train.n_labels, encoder.dim) if config.guided and config.labels == "one-hot" else None
+        network = Network(encoder, heads, config.reading.dropout, config.head_lr, config.head_eps)
+        guided = (guide or Guided)(network, config)
     start_reading(heads, data, config.reading, config.recall, run)
-    network = Network(encoder, heads, config.reading.dropout, config.head_lr, config.head_eps)
-    guided = Guided(network, one_hot, config)
-    pieces = replace(data.start.pieces, max_tokens=config.label_tokens)
-    documents = NamedBatches(batches(data, data.train, data.tokens), names, pieces)
-    valid = batches(data, data.valid, data.valid_tokens)
-    run.train("gudn", guided, documents, config.optim, seed=config.seed, valid=valid)
-    return LightXML(network.encoder.settled(), network.heads.settled())
+    documents, valid = batches_of(data.read, data.train, data.valid)
+    named = NamedBatches(documents, names, replace(data.read.start.pieces, max_tokens=config.label_tokens))
+    run.train("gudn", guided, named, config.optim, seed=config.seed, valid=valid)
+    return ClusteredTransformer(network.encoder.settled(), network.heads.settled())
 
 
 class Guided(nn.Module):
-    """LightXML's network with a guide; the guide has parameters of its own only where it reads one-hot labels."""
+    """A transformer with cluster heads and a guide, which has no parameters of its own."""
 
-    def __init__(self, network: Network, one_hot: OneHot | None, config: Config):
+    def __init__(self, network: Network, config: Config):
         super().__init__()
-        self.network, self.one_hot, self.config = network, one_hot, config
+        self.network, self.config = network, config
         self.strength = float(config.guided)  # of the guides, at the batch that comes next
 
     def start_batch(self, done: float) -> None:
@@ -62,7 +65,7 @@ class Guided(nn.Module):
         told = (batch.positives != PAD).any(dim=1)
         if not told.any() or self.strength == 0:
             return loss
-        return loss + self.strength * self._guide(texts[told], self._read(batch)[told], batch.named[told])
+        return loss + self.strength * self._guide(texts[told], self.read_labels(batch)[told], batch.named[told])
 
     def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
         """(4): L_guide = L_feature + L_link, each with its weight."""
@@ -79,10 +82,8 @@ class Guided(nn.Module):
     def _classify(self, vectors: Tensor, positives: Tensor) -> Tensor:
         return self.network.heads.loss(self.network.dropout(vectors), positives)
 
-    def _read(self, batch: NamedBatch) -> Tensor:
+    def read_labels(self, batch: NamedBatch) -> Tensor:
         """E_l: (documents, dim)."""
-        if self.one_hot is not None:
-            return self.one_hot(batch.named)
         return read_by_length(self.network.encoder, batch.label_ids, batch.label_lengths)
 
     def rank(self, batch: TokenBatch, k: int) -> Ranking:
@@ -90,9 +91,8 @@ class Guided(nn.Module):
         return self.network.rank(batch, k)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """LightXML's, the vectors of one-hot labels among the tables."""
-        heads = nn.ModuleList([self.network.heads] if self.one_hot is None else [self.network.heads, self.one_hot])
-        return groups_of(self.network.encoder, heads, self.network.head_lr, optim, self.network.head_eps)
+        """Those of the network."""
+        return self.network.groups(optim)
 
 
 def read_by_length(encoder: nn.Module, ids: Tensor, lengths: Tensor) -> Tensor:
@@ -145,25 +145,6 @@ def share_labels(positives: Tensor) -> Tensor:
 def without_mean(rows: Tensor) -> Tensor:
     """What tells rows apart; one is no crowd."""
     return rows - rows.mean(dim=0) if len(rows) > 1 else rows
-
-
-class OneHot(nn.Module):
-    """E_l without language: a linear layer on the document's 0/1 vector of labels."""
-
-    def __init__(self, n_labels: int, dim: int):
-        super().__init__()
-        self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_labels, dim)))
-
-    def forward(self, positives: Tensor) -> Tensor:
-        """The sum of the labels' vectors, (documents, dim)."""
-        given = positives != PAD
-        ends = given.sum(dim=1).cumsum(0)
-        return F.embedding_bag(positives[given], self.rows, ends - given.sum(dim=1), mode="sum", sparse=True)
-
-    @property
-    def tables(self) -> list[nn.Parameter]:
-        """A row for every label."""
-        return [self.rows]
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------

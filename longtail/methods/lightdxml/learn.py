@@ -20,8 +20,9 @@ from longtail.corpus import PAD
 from longtail.encoders.learn.bag import Dropout, bag
 from longtail.index.nearest import Nearest, Search, nearest_over
 from longtail.kernels.csr import rows_of
-from longtail.methods.lightdxml import Config, Data, Labels
 from longtail.methods.lightdxml.model import Encoder
+from longtail.methods.lightdxml.settings import Config, Labels
+from longtail.methods.lightdxml.stages import Data
 from longtail.rankers.fusion import Fusion
 from longtail.rankers.learn.candidates import (
     Candidates,

@@ -23,16 +23,16 @@ import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
-from longtail.errors import ConfigError, CorpusError
+from longtail.errors import ConfigError
 from longtail.features.bags import Bags, features_expected, words_expected
-from longtail.features.labels import label_centroids
 from longtail.features.tfidf import TfidfOptions
-from longtail.index.clusters import Clusters, Tree, balanced_clusters, tree_over
+from longtail.index.clusters import Clusters, Tree, tree_over
 from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
 from longtail.judge.ensemble import average
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import available_cores
+from longtail.methods.shared.preparation import cluster_labels, refuse_unlabelled
 from longtail.rankers import sparse_linear
 from longtail.rankers.frequent import label_shares, where_silent
 from longtail.ranking import Ranking
@@ -158,8 +158,9 @@ class Linear:
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
     """Words, features, and for every tree its clusters and one set of classifiers a level."""
-    bags = run.stage("words", learn_words, corpus.documents, config.words)
-    features = run.stage("features", weigh_words, bags, corpus.documents)
+    refuse_unlabelled(corpus)
+    bags = run.stage("words", Bags.fit, corpus.documents, config.words)
+    features = run.stage("features", bags.rows, corpus.documents)
     descents = [grow(features, corpus.labels, config, run, number) for number in range(1, config.trees + 1)]
     walk = config.beam, POWERS[config.belief], config.cluster_weight
     return Linear(bags, descents, *walk, label_shares(corpus.labels))
@@ -168,7 +169,7 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
 def grow(features: sp.csr_array, labels: sp.csr_array, config: Config, run: Run, number: int) -> Descent:
     """One tree, trained from the root down."""
     shape = config.labels_per_cluster, config.branching, [config.seed, number]
-    tree = run.stage(f"tree-{number}", cluster_labels, features, labels, *shape)
+    tree = run.stage(f"tree-{number}", grow_tree, features, labels, *shape)
     levels: list[Level] = []
     for level in range(1, tree.depth + 1):
         name = f"tree-{number}-level-{level}"
@@ -179,23 +180,10 @@ def grow(features: sp.csr_array, labels: sp.csr_array, config: Config, run: Run,
 # -- stages ------------------------------------------------------------------------------------------------------------
 
 
-def learn_words(documents: Documents, options: TfidfOptions) -> Bags:
-    """Which words there are and what they weigh."""
-    return Bags.fit(documents, options)
-
-
-def weigh_words(bags: Bags, documents: Documents) -> sp.csr_array:
-    """Training documents as sparse rows."""
-    return bags.rows(documents)
-
-
-def cluster_labels(features: sp.csr_array, labels: sp.csr_array, size: int, branching: int, seed: list[int]) -> Tree:
+def grow_tree(features: sp.csr_array, labels: sp.csr_array, size: int, branching: int, seed: list[int]) -> Tree:
     """A tree over the labels that have documents; the others cannot be learned and hang nowhere."""
     used = np.unique(labels.indices)
-    if len(used) == 0:
-        raise CorpusError("no document carries a label; there is nothing to learn")
-    centroids = label_centroids(features, labels[:, used])
-    clusters = balanced_clusters(centroids, size, seed)
+    clusters = cluster_labels(features, labels[:, used], None, size, seed)
     return tree_over(Clusters(used[clusters.labels].astype(np.int32), clusters.starts), branching)
 
 

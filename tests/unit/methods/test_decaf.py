@@ -15,8 +15,8 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Label, LabelSet, Splits
 from longtail.index.clusters import Clusters
 from longtail.kernels.csr import rows_of
-from longtail.methods.decaf import Config, Learning
 from longtail.methods.decaf.learn import Meetings, Network, first_pool, started, trained
+from longtail.methods.decaf.settings import Config, Learning
 from longtail.train.loop import train
 from longtail.train.optim import Optim
 from longtail.train.run import open_run

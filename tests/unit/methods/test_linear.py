@@ -100,7 +100,7 @@ def test_labels_without_documents_hang_nowhere(planted: Splits, tmp_path: Path):
     labels = planted.train.labels.toarray()
     labels[:, [3, 8]] = 0
     features = sp.csr_array(planted.train.labels.astype(np.float32))
-    tree = linear.cluster_labels(features, sp.csr_array(labels), 5, 4, [0])
+    tree = linear.grow_tree(features, sp.csr_array(labels), 5, 4, [0])
     assert set(range(planted.train.n_labels)) - set(tree.labels.tolist()) == {3, 8}
 
 

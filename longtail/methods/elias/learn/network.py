@@ -15,7 +15,8 @@ from longtail.corpus import PAD
 from longtail.data.batches import Batches, generator, longest_first
 from longtail.encoders.learn.batches import BagBatch, TokenBatch
 from longtail.encoders.learn.text import BagText, TransformerText
-from longtail.methods.elias import Stage
+from longtail.methods.elias.settings import Stage
+from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in_use
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order
@@ -123,21 +124,20 @@ class Negatives:
 
     def any(self) -> Tensor:
         """Before anything is known: labels that some document has."""
-        return self.known[torch.randint(len(self.known), (len(self.texts.lengths), POOL))]
+        names = torch.from_numpy(np.flatnonzero(self.in_use).astype(np.int32))
+        return names[torch.randint(len(names), (len(self.texts.lengths), POOL))]
 
     @cached_property
-    def known(self) -> Tensor:
-        """Of labels without documents nothing is known, so they are nobody's hard negatives."""
-        return torch.from_numpy(np.unique(self.texts.labels.indices).astype(np.int32))
+    def in_use(self) -> np.ndarray:
+        """Labels that can be hard negatives."""
+        return labels_in_use(self.texts.labels)
 
     def hardest(self, encoder: Encoder, heads: GraphHeads) -> Tensor:
         """The labels that every document ranks first of those it believes in most."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
         settled = heads.settled()
         near = replace(settled.index, shortlist=min(settled.index.shortlist, RANKED))
-        labels = replace(settled, index=near).rank(vectors, POOL).labels
-        labels[~np.isin(labels, self.known.numpy())] = PAD
-        return torch.from_numpy(labels)
+        return torch.from_numpy(only_in_use(replace(settled, index=near).rank(vectors, POOL).labels, self.in_use))
 
     def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
         """True labels and some of the documents' pools, and for every `EASY` of these any label: in order, once."""
@@ -148,11 +148,7 @@ class Negatives:
         return in_order(names[names != PAD]).astype(np.int64)
 
 
-POOL = 100  # labels that a document draws its negatives from
-RANKED = (
-    400  # labels whose scores fill a pool: fewer than are ranked in the end, for all of train is ranked every epoch
-)
-EASY = 6  # for so many hard negatives one of any kind, so that labels of closed clusters do not drift
+RANKED = 400  # labels whose scores fill a pool: fewer than answers need, since all of train is ranked every epoch
 
 
 def vectors_of(encoder: Encoder, batches: Batches, device: str) -> np.ndarray:

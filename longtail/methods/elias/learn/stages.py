@@ -19,19 +19,20 @@ import torch
 
 from longtail.corpus import Corpus, Documents
 from longtail.data.batches import Batches
-from longtail.encoders.learn.batches import BagBatches, TokenBatches
+from longtail.encoders.learn.batches import BagBatches
 from longtail.encoders.learn.text import BagText, TransformerText
-from longtail.encoders.pretrained import pretrained
 from longtail.encoders.text import BAG
-from longtail.encoders.transformer import center_of
-from longtail.features.tokens import Tokens
 from longtail.features.vectors import first_vectors
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, Walk, likely_edges, partition
 from longtail.index.partition import cluster_texts
 from longtail.kernels.csr import rows_of, take
-from longtail.methods.elias import UNCHOSEN, Config, Data, Elias, Stage
 from longtail.methods.elias.learn.network import Encoder, Head, Negatives, Network, vectors_of
+from longtail.methods.elias.model import Elias
+from longtail.methods.elias.settings import UNCHOSEN, Config, Stage
+from longtail.methods.elias.stages import Data
+from longtail.methods.shared.learn.transformer_reading import batches_of
+from longtail.methods.shared.transformer_reading import tokenize
 from longtail.rankers.learn.graphed import GraphHeads, GraphRouter, OneVsAll
 from longtail.rankers.learn.label_rows import LearningRows, free_rows, text_rows
 from longtail.train.loop import seeded
@@ -107,20 +108,8 @@ def as_bags(data: Data, config: Config, run: Run) -> Source:
 
 def as_tokens(data: Data, config: Config, run: Run) -> Source:
     """Tokens of a transformer."""
-    train, valid = data.train.texts, data.valid.texts
-    start = run.stage("encoder", pretrained, config.encoder, config.reading.max_tokens)
-    if config.reading.centred:
-        start = replace(start, center=run.stage("center", center_of, start, config.reading, train, config.seed))
-
-    def batches(tokens: Tokens, corpus: Corpus) -> TokenBatches:
-        return TokenBatches(tokens.ids, tokens.offsets, corpus.labels, start.pieces.pad, corpus.filtered)
-
-    return Source(
-        lambda: TransformerText(start, config.reading),
-        None,
-        batches(run.stage("tokens", start.pieces.encode, train), data.train),
-        batches(run.stage("valid-tokens", start.pieces.encode, valid), data.valid),
-    )
+    read = tokenize(data.train, data.valid, config.encoder, config.reading, config.seed, run)
+    return Source(lambda: TransformerText(read.start, config.reading), None, *batches_of(read, data.train, data.valid))
 
 
 # -- clusters and graph --------------------------------------------------------------------------------------------

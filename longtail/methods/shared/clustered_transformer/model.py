@@ -1,4 +1,4 @@
-"""What answers of LightXML: a transformer and the two heads on it."""
+"""The trained model of LightXML and of GUDN: a transformer and the two heads on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longtail.ranking import Ranking
 
 
 @dataclass(frozen=True)
-class LightXML:
+class ClusteredTransformer:
     """A transformer and the two heads on it."""
 
     encoder: Transformer

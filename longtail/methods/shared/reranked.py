@@ -26,7 +26,8 @@ from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.judge.calibration import Tuning
-from longtail.judge.metrics import evaluate_ranking
+from longtail.methods.shared.choice import choose
+from longtail.methods.shared.preparation import held_out
 from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -170,34 +171,29 @@ Learn = Callable[[Corpus, Run], Proposer]
 
 def rerank(kind: type[Made], corpus: Corpus, config: Reranking, options: TfidfOptions, learn: Learn, run: Run) -> Made:
     """A proposer, what it proposes for documents it learned from, the ranker; w and the tree by what is left."""
-    train, valid, tuning = held_out(corpus, config.valid_documents, config.seed)
+    train, valid = held_out(corpus, config.valid_documents, config.seed)
     # The documents that choose the proposer's weights are those that the tree learns from: train is not halved again.
     model = learn(replace(train, official_valid=valid), run)
-    words = run.stage("ranker-words", learn_words, train.documents, options)
+    words = run.stage("ranker-words", Bags.fit, train.documents, options)
     features = run.stage("ranker-features", ranker_features, model, words, train.documents, config.reads)
     proposed = propose(train, model, learn, config, run)
     ranker = run.stage("ranker", train_ranker, features, train.labels, proposed, config)
     counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
     found = kind(model, words, ranker, counts, None, config.tree_share, config.candidates, config.reads)
     weighed = run.stage("weighed", weigh, found, valid, config)
-    return replace(found, tree=weighed.tree, ranker_weight=weighed.ranker_weight, tuning=tuning)
+    return replace(found, tree=weighed.tree, ranker_weight=weighed.ranker_weight, tuning=tuned_by(corpus, config))
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
 
 
-def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus, Tuning | None]:
-    """What to learn from, at most so many documents for w and the tree, and which of an official split these are."""
-    train, valid = corpus.hold_out(documents, seed)
-    rows = valid.drawn(documents, seed)
+def tuned_by(corpus: Corpus, config: Reranking) -> Tuning | None:
+    """Which documents of an official validation split choose w and the tree; None where these come from train."""
     # Those carved from train need no list: whoever learned from train is refused all of it (validation.py).
-    tuning = None if corpus.official_valid is None else Tuning(valid.fingerprint, rows)
-    return train, valid.subset(rows, "valid"), tuning
-
-
-def learn_words(documents: Documents, options: TfidfOptions) -> Bags:
-    """The words that the ranker reads."""
-    return Bags.fit(documents, options)
+    official = corpus.official_valid
+    return (
+        None if official is None else Tuning(official.fingerprint, official.drawn(config.valid_documents, config.seed))
+    )
 
 
 def ranker_features(model: Proposer, words: Bags, documents: Documents, reads: str) -> sp.csr_array:
@@ -262,11 +258,10 @@ def weigh(model: Reranked, valid: Corpus, config: Reranking) -> Weighed:
 def choose_weight(proposed: Ranking, ranker: np.ndarray, valid: Corpus) -> float:
     """The w that ranks these documents best, by nDCG@5."""
 
-    def worth(weight: float) -> float:
-        ranking = Ranking.of_candidates(proposed.labels, ranker**weight * proposed.scores ** (1 - weight), proposed.k)
-        return evaluate_ranking(ranking, valid.labels, ks=(5,), filtered=valid.filtered).metrics["nDCG@5"]
+    def rank(weight: float, k: int) -> Ranking:
+        return Ranking.of_candidates(proposed.labels, ranker**weight * proposed.scores ** (1 - weight), k)
 
-    return max((tenths / 10 for tenths in range(11)), key=worth)
+    return choose([tenths / 10 for tenths in range(11)], rank, valid).value
 
 
 def grow_tree(model: Reranked, proposed: Ranking, ranker: np.ndarray, valid: Corpus, depth: int) -> ScoreTree:

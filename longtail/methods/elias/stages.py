@@ -1,0 +1,72 @@
+"""The stages of ELIAS before and after its trainings: words, clusters, the weight of the index.  No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Corpus
+from longtail.encoders.text import BAG
+from longtail.features.bags import beside_dense
+from longtail.features.labels import label_text_bags
+from longtail.features.reading import Reader
+from longtail.index.clusters import Clusters
+from longtail.methods.elias.model import Elias
+from longtail.methods.elias.settings import Config
+from longtail.methods.shared.choice import choose
+from longtail.methods.shared.preparation import cluster_labels, held_out, learn_words, refuse_unlabelled
+from longtail.train.run import Run
+
+
+@dataclass(frozen=True)
+class Data:
+    """What every stage learns from."""
+
+    train: Corpus
+    valid: Corpus
+    reader: Reader
+    words: sp.csr_array = field(repr=False)  # (training documents, words)
+
+    def cluster(self, vectors: np.ndarray | None, size: int, seed: int) -> Clusters:
+        """Balanced clusters by the words of the labels' documents, and by these documents' vectors if there are any.
+
+        A label without documents lies where its text puts it.
+        """
+        features = self.words if vectors is None else beside_dense(vectors, self.words)
+        return cluster_labels(features, self.train.labels, self.label_texts(features.shape[1]), size, seed)
+
+    def label_texts(self, width: int) -> sp.csr_array | None:
+        """Label texts as rows of so many columns, of which words are the last; None where there is no text."""
+        if self.reader.words.tfidf is None:
+            return None
+        texts = label_text_bags(self.reader.words.tfidf, self.train.label_set)
+        none = sp.csr_array((texts.shape[0], width - texts.shape[1]), dtype=np.float32)
+        return sp.csr_array(sp.hstack([none, texts], format="csr"))
+
+
+def prepare(corpus: Corpus, config: Config, run: Run) -> Data:
+    """Everything there is before an encoder."""
+    train, valid = held_out(corpus, config.valid_documents, config.seed)
+    refuse_unlabelled(train)
+    pieces = config.bag.subwords if config.encoder == BAG else 0
+    reader = run.stage("words", learn_words, train.documents, train.label_set, config.words, pieces)
+    return Data(train, valid, reader, run.stage("features", reader.words.rows, train.documents))
+
+
+def weighed(model: Elias, valid: Corpus) -> Elias:
+    """With the weight of ŷ that ranks these documents best, by nDCG@5."""
+    if valid.labels.nnz == 0 or model.graphed is None:
+        return model
+    chosen = choose(GRID, lambda weight, k: with_weight(model, weight).rank(valid.documents, k), valid)
+    return with_weight(model, chosen.value)
+
+
+def with_weight(model: Elias, weight: float) -> Elias:
+    """A model whose index has more or less of a say."""
+    assert model.graphed is not None
+    return replace(model, graphed=replace(model.graphed, belief_weight=weight))
+
+
+GRID = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)

@@ -1,0 +1,63 @@
+"""What Table 4 compares with: GUDN guided by a vector for each label, without its name."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.corpus import PAD
+from longtail.features.tokens import Tokens
+from longtail.methods.gudn.learn import Guided, NamedBatch, learn
+from longtail.methods.gudn.settings import Config
+from longtail.methods.shared.clustered_transformer.learn import Network, groups_of
+from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
+from longtail.methods.shared.clustered_transformer.stages import Data
+from longtail.train.optim import Group
+from longtail.train.run import Run
+from longtail.train.settings import Optim
+
+
+def learn_by_one_hot(data: Data, names: Tokens, config: Config, run: Run) -> ClusteredTransformer:
+    """As `learn`, but the guide reads which labels a document has, not what they are called."""
+
+    def guide(network: Network, config: Config) -> GuidedByOneHot:
+        return GuidedByOneHot(network, OneHot(data.train.n_labels, network.encoder.dim), config)
+
+    return learn(data, names, config, run, guide)
+
+
+class GuidedByOneHot(Guided):
+    """The guide has parameters of its own, and reads no names."""
+
+    def __init__(self, network: Network, one_hot: OneHot, config: Config):
+        super().__init__(network, config)
+        self.one_hot = one_hot
+
+    def read_labels(self, batch: NamedBatch) -> Tensor:
+        """E_l: (documents, dim)."""
+        return self.one_hot(batch.named)
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Those of the network, with the vectors of one-hot labels among the tables."""
+        heads = nn.ModuleList([self.network.heads, self.one_hot])
+        return groups_of(self.network.encoder, heads, self.network.head_lr, optim, self.network.head_eps)
+
+
+class OneHot(nn.Module):
+    """E_l without language: a linear layer on the document's 0/1 vector of labels."""
+
+    def __init__(self, n_labels: int, dim: int):
+        super().__init__()
+        self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_labels, dim)))
+
+    def forward(self, positives: Tensor) -> Tensor:
+        """The sum of the labels' vectors, (documents, dim)."""
+        given = positives != PAD
+        ends = given.sum(dim=1).cumsum(0)
+        return F.embedding_bag(positives[given], self.rows, ends - given.sum(dim=1), mode="sum", sparse=True)
+
+    @property
+    def tables(self) -> list[nn.Parameter]:
+        """A row for every label."""
+        return [self.rows]

@@ -1,0 +1,72 @@
+"""The stages of LightDXML before and after its cycle: what it learns from, and the choice of β.  No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Corpus, Documents, LabelSet
+from longtail.judge.frequencies import Frequencies
+from longtail.methods.lightdxml.model import LightDXML
+from longtail.methods.lightdxml.settings import Config
+from longtail.methods.shared.choice import choose
+from longtail.methods.shared.preparation import with_label_texts
+from longtail.train.run import Run
+
+
+@dataclass(frozen=True)
+class Data:
+    """What every step learns from."""
+
+    documents: sp.csr_array  # x: (documents, tokens)
+    labels: sp.csr_array  # y: (documents, labels)
+
+    def __len__(self) -> int:
+        return self.documents.shape[0]
+
+    def first(self, count: int) -> Data:
+        """Without the label texts, which stand behind the documents."""
+        return Data(self.documents[:count], self.labels[:count])
+
+
+def with_labels_as_documents(corpus: Corpus, wanted: bool) -> Corpus:
+    """With each label's text as one more document, which carries that label alone."""
+    if not wanted or corpus.documents.texts is None:
+        return corpus
+    own = sp.eye_array(corpus.n_labels, dtype=corpus.labels.dtype, format="csr")
+    labels = sp.csr_array(sp.vstack([corpus.labels, own]))
+    return Corpus(with_label_texts(corpus.documents, corpus.label_set), labels, corpus.label_set, corpus.name)
+
+
+# -- step 6: what to trust ---------------------------------------------------------------------------------------------
+
+GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
+    """The β that ranks the held-out documents best."""
+    x = model.encoder.documents(model.reader.rows(valid.documents))
+    shortlist = model.nearest.find(x, model.shortlist)
+    chosen = choose(
+        GRID, lambda beta, k: replace(model.fusion, beta=beta).rank(x, shortlist, k), valid, config.metric,
+        train=Frequencies.of(train.labels),
+        hidden=own_labels(valid.documents, valid.label_set, config.label_text != "none"),
+    )  # fmt: skip
+    for beta, metrics in chosen.judged.items():
+        run.log("beta", beta=beta, **metrics)
+    run.validation = chosen.judged[chosen.value]
+    return chosen.value
+
+
+def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_array | None:
+    """Documents whose text is the very text of a label, which the model has read as a document of that label."""
+    if not read or documents.texts is None:
+        return None
+    label_of = {text: label for label, text in enumerate(label_set.words())}
+    found = [label_of.get(text) for text in documents.texts]
+    rows = [row for row, label in enumerate(found) if label is not None]
+    columns = [label for label in found if label is not None]
+    entries = np.ones(len(rows), np.float32), (rows, columns)
+    return sp.csr_array(entries, shape=(len(found), len(label_set)))

@@ -1,0 +1,1 @@
+"""The parts of `shared` that need torch."""
