@@ -65,13 +65,13 @@ def step_ms(made: GraphHeads, rng: np.random.Generator) -> float:
     return 1e3 * statistics.median(seconds[WARM:])
 
 
-def query_ms(settled: Graphed, rng: np.random.Generator) -> float:
+def query_ms(exported: Graphed, rng: np.random.Generator) -> float:
     """One document asked alone."""
     seconds = []
     for _ in range(WARM + 200):
         document = rng.standard_normal((1, DIM)).astype(np.float32)
         began = time.perf_counter()
-        settled.rank(document, BEST)
+        exported.rank(document, BEST)
         seconds.append(time.perf_counter() - began)
     return 1e3 * statistics.median(seconds[WARM:])
 
@@ -102,7 +102,7 @@ def main() -> None:
     for n_labels in COUNTS:
         rng = np.random.default_rng(0)
         made = heads(n_labels, rng)
-        for name, value in zip(times, (step_ms(made, rng), query_ms(made.settled(), rng))):
+        for name, value in zip(times, (step_ms(made, rng), query_ms(made.export(), rng))):
             times[name][str(n_labels)] = round(value, 3)
         print(n_labels, shape(n_labels), [row[str(n_labels)] for row in times.values()], flush=True)
     results = {"threads": THREADS, "shape": {str(n): shape(n) for n in COUNTS}, "ms": times}

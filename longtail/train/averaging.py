@@ -42,7 +42,7 @@ class Average:
         finally:
             self._swap()
 
-    def settle(self) -> None:
+    def apply(self) -> None:
         """The model takes the mean weights for good."""
         with torch.no_grad():
             for name, mean in self.means.items():

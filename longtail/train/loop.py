@@ -246,7 +246,7 @@ class Training:
         if self.best and self.optim.keep == "best":
             checkpoint.put_weights(self.model, checkpoint.read(self.place / "best", self.device)[1])
         else:
-            self.average.settle()
+            self.average.apply()
         self.refuse_infinite_weights()
         checkpoint.finish(self.place, self._state(), self.model)
         self.run.validation = self._kept()

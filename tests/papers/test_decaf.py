@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from longtail.encoders.bag import BagEncoder
-from longtail.encoders.learn.bag import Block, Gates, settled
+from longtail.encoders.learn.bag import Block, Gates, exported
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
@@ -61,7 +61,7 @@ def test_the_residual_layer_has_spectral_norm_one():
 
 def test_documents_are_cut_off_at_zero_and_label_texts_are_not():
     """x̂ = ReLU(ℰ_D(x)), ẑ¹ = ℰ_L(z), with the bag −1 of one token."""
-    encoder = settled(torch.tensor([[-1.0, 2.0]]), Block(2, 0.0))
+    encoder = exported(torch.tensor([[-1.0, 2.0]]), Block(2, 0.0))
     np.testing.assert_allclose(encoder.labels(rows_of(csr([[1]]))), [[-0.5, 2.0]], rtol=1e-6)
     np.testing.assert_allclose(encoder.documents(rows_of(csr([[1]]))), [[0.0, 2.0]], rtol=1e-6)
 

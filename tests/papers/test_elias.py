@@ -246,9 +246,9 @@ def test_a_row_that_reads_is_half_text_and_half_refinement_at_first():
     vectors = torch.tensor([[1.0, -1.0], [0.0, -2.0], [5.0, 5.0]])
     texts = np.array([0, 2, 3]), np.array([0, 1, 2], np.int32), np.array([2, 1, 0], np.float32)
     made = text_rows(texts, lambda bags: bag(vectors, *map(torch.from_numpy, bags)), dropout=0.4)
-    settled = made.export()
-    np.testing.assert_allclose(settled.rows, [[2, -3], [0, 0]], atol=1e-6)
-    assert settled.biases.tolist() == [-4, -4] and made.training
+    exported = made.export()
+    np.testing.assert_allclose(exported.rows, [[2, -3], [0, 0]], atol=1e-6)
+    assert exported.biases.tolist() == [-4, -4] and made.training
     assert len(made.tables) == 2 and len(made.tables) + len(made.dense) == len(list(made.parameters()))
 
 

@@ -65,9 +65,7 @@ def test_centred_vectors_of_the_texts_they_were_centred_by_have_no_mean(layers: 
     texts = Texts.of([f"{word(at)} {word(at + 1)}" for at in range(20)])
     center = center_of(start, reading, texts, seed=0)
     raw, centred = (
-        np.concatenate(
-            [vectors for _, vectors in TransformerEncoder(each, reading).settled().batches(Documents(texts))]
-        )
+        np.concatenate([vectors for _, vectors in TransformerEncoder(each, reading).export().batches(Documents(texts))])
         for each in (start, replace(start, center=center))
     )
     assert np.abs(raw.mean(axis=0)).max() > 0.1
@@ -108,14 +106,14 @@ def test_the_loss_is_the_sum_of_both():
 
 def test_a_score_is_the_product_of_label_and_cluster():
     """σ(label)·σ(cluster): label 2 in cluster 1, labels 0 and 1 in cluster 2."""
-    ranking = heads_of(2).settled().rank(E.numpy(), 3)
+    ranking = heads_of(2).export().rank(E.numpy(), 3)
     expected = {2: sigmoid(-1) * sigmoid(1), 0: sigmoid(-2) * sigmoid(2), 1: sigmoid(-3) * sigmoid(2)}
     assert ranking.labels.tolist() == [sorted(expected, key=expected.__getitem__, reverse=True)]
     np.testing.assert_allclose(ranking.scores[0], sorted(expected.values(), reverse=True), rtol=1e-5)
 
 
 def test_labels_of_clusters_that_stay_closed_are_not_ranked():
-    assert heads_of(1).settled().rank(E.numpy(), 3).labels.tolist() == [[0, 1, PAD]]
+    assert heads_of(1).export().rank(E.numpy(), 3).labels.tolist() == [[0, 1, PAD]]
 
 
 def test_the_generator_learns_from_its_own_loss_alone():
@@ -141,7 +139,7 @@ def test_a_small_label_set_is_plain_one_vs_all():
     heads = Heads(2, each_its_own(2), 5, None)
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     assert heads.loss(E, torch.tensor([[0]])).item() == pytest.approx(softplus(-1) + softplus(2), abs=1e-5)
-    ranking = heads.settled().rank(E.numpy(), 2)
+    ranking = heads.export().rank(E.numpy(), 2)
     assert ranking.labels.tolist() == [[1, 0]]
     np.testing.assert_allclose(ranking.scores[0], [sigmoid(2), sigmoid(1)], rtol=1e-6)
 

@@ -119,8 +119,8 @@ class Block(nn.Module):
         return self.gates(sums, self.residual(self.dropout(sums.relu())))
 
 
-def settled(vectors: Tensor, block: Block) -> BagEncoder:
-    """What token vectors and a trained block have come to."""
+def exported(vectors: Tensor, block: Block) -> BagEncoder:
+    """Export token vectors and a trained block to NumPy for inference."""
     block.eval()
     with torch.no_grad():
         gate = block.gates.beta.sigmoid()

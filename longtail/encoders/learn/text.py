@@ -2,7 +2,7 @@
 
 forward(batch) -> Tensor    (documents, dim), of which some is dropped while learning
 tables, dense               parameters of which a batch touches few rows, and all others
-settled() -> TextEncoder    what it has come to
+export() -> TextEncoder     for inference, in NumPy
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.encoders.learn.bag import Block, Dropout, bag, settled
+from longtail.encoders.learn.bag import Block, Dropout, bag, exported
 from longtail.encoders.learn.batches import BagBatch, TokenBatch
 from longtail.encoders.learn.transformer import TransformerEncoder
 from longtail.encoders.text import TextEncoder
@@ -48,9 +48,9 @@ class BagText(nn.Module):
         """The block's."""
         return list(self.read.parameters())
 
-    def settled(self) -> TextEncoder:
-        """What it has come to."""
-        return TextEncoder(reader=self.reader, bag=settled(self.vectors, self.read))
+    def export(self) -> TextEncoder:
+        """Export to NumPy for inference."""
+        return TextEncoder(reader=self.reader, bag=exported(self.vectors, self.read))
 
 
 class TransformerText(nn.Module):
@@ -75,6 +75,6 @@ class TransformerText(nn.Module):
         """Everything else that learns."""
         return self.encoder.dense
 
-    def settled(self) -> TextEncoder:
-        """What it has come to."""
-        return TextEncoder(transformer=self.encoder.settled())
+    def export(self) -> TextEncoder:
+        """Export to NumPy for inference."""
+        return TextEncoder(transformer=self.encoder.export())

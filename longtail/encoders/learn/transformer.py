@@ -77,8 +77,8 @@ class TransformerEncoder(nn.Module):
         tables = {id(table) for table in self.tables}
         return [each for each in self.parameters() if each.requires_grad and id(each) not in tables]
 
-    def settled(self) -> Transformer:
-        """What the transformer has come to."""
+    def export(self) -> Transformer:
+        """Export to NumPy for inference."""
         weights = {name: np.array(tensor.cpu().numpy()) for name, tensor in self.model.state_dict().items()}
         return replace(self.start, weights=weights, layers=self.layers, pool=self.pool)
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
-from longtail.encoders.learn.bag import Block, Dropout, bag, settled
+from longtail.encoders.learn.bag import Block, Dropout, bag, exported
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of
 from longtail.kernels.bag import bag_sums
@@ -129,7 +129,7 @@ class Network(nn.Module):
         """Export to NumPy: an encoder of documents, and a row for every label."""
         self.eval()
         sums = torch.from_numpy(bag_sums(texts, array_of(self.vectors))).to(self.vectors.device)
-        return Scorer(settled(self.vectors, self.read), self.labels.export(sums))
+        return Scorer(exported(self.vectors, self.read), self.labels.export(sums))
 
 
 def started(

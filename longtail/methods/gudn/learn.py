@@ -42,7 +42,7 @@ def learn(
     documents, valid = batches_of(data.read, data.train, data.valid)
     named = NamedBatches(documents, names, replace(data.read.start.pieces, max_tokens=config.label_tokens))
     run.train("gudn", guided, named, config.optim, seed=config.seed, valid=valid)
-    return ClusteredTransformer(network.encoder.settled(), network.heads.settled())
+    return ClusteredTransformer(network.encoder.export(), network.heads.export())
 
 
 class Guided(nn.Module):

@@ -255,12 +255,12 @@ class Network(nn.Module):
         ]
 
     def encoder(self) -> Encoder:
-        """What the document encoder has come to."""
+        """Export the document encoder to NumPy."""
         self.eval()
         return Encoder(array(self.vectors), array(self.residual.weight), array(self.residual.bias))
 
     def fusion(self, beta: float | None) -> Fusion:
-        """What the classifiers have come to."""
+        """Export to NumPy for inference."""
         return Fusion(self.labels.export(), UNCHOSEN_BETA if beta is None else beta)
 
 

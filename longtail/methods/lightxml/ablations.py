@@ -48,13 +48,13 @@ def learn_in_turn(data: Data, config: Config, run: Run) -> ClusteredTransformer:
     run.train("recall", recall, documents, config.optim, seed=config.seed)
     opened = run.stage("opened", open_clusters, recall, documents, config.optim.batch_size, run.device)
     with seeded(config.seed):
-        second = TransformerEncoder(encoder.settled(), config.reading)
+        second = TransformerEncoder(encoder.export(), config.reading)
     if not again:
         second.requires_grad_(False)
     ranker = Ranker(second, discriminator, recall, opened, config.reading.dropout, config.head_lr)
     run.train("rank", ranker, documents, config.optim, seed=config.seed, valid=valid)
     heads.discriminator = discriminator
-    return ClusteredTransformer(encoder.settled(), heads.settled(), second.settled() if again else None)
+    return ClusteredTransformer(encoder.export(), heads.export(), second.export() if again else None)
 
 
 def refuse_nothing_chosen(data: Data, config: Config) -> None:
@@ -106,7 +106,7 @@ class Ranker(nn.Module):
         """What validation judges: the generator of before, and the discriminator as it is."""
         (recall,) = self.before
         one, other = (each(batch.ids, batch.lengths).cpu().numpy() for each in (recall.encoder, self.encoder))
-        return replace(recall.heads.settled(), discriminator=self.discriminator.settled()).rank(one, k, other)
+        return replace(recall.heads.export(), discriminator=self.discriminator.export()).rank(one, k, other)
 
     def groups(self, optim: Optim) -> list[Group]:
         """As when both learn together."""

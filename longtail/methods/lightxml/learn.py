@@ -21,4 +21,4 @@ def learn(data: Data, config: Config, run: Run) -> ClusteredTransformer:
     network = Network(encoder, heads, config.reading.dropout, config.head_lr, config.head_eps)
     documents, valid = batches_of(data.read, data.train, data.valid)
     run.train("lightxml", network, documents, config.optim, seed=config.seed, valid=valid)
-    return ClusteredTransformer(network.encoder.settled(), network.heads.settled())
+    return ClusteredTransformer(network.encoder.export(), network.heads.export())

@@ -69,9 +69,9 @@ class Heads(nn.Module):
         targets[given.nonzero()[:, 0], self.cluster_of[positives[given]]] = 1
         return targets
 
-    def settled(self) -> Clustered:
-        """What the heads have come to; on a CPU, views of what learns."""
-        discriminator = None if self.discriminator is None else self.discriminator.settled()
+    def export(self) -> Clustered:
+        """Export to NumPy for inference; on a CPU, views of what learns."""
+        discriminator = None if self.discriminator is None else self.discriminator.export()
         return Clustered(rows_of_layer(self.generator), discriminator, self.beam)
 
 
@@ -102,7 +102,7 @@ class LearningDiscriminator(nn.Module):
         true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
         return apart(true, *members_of(self.clusters.starts, opened), with_true=True)
 
-    def settled(self) -> Discriminator:
+    def export(self) -> Discriminator:
         """Export to NumPy; on a CPU, views of what learns."""
         bottleneck = Bottleneck(array_of(self.bottleneck.weight), array_of(self.bottleneck.bias))
         return Discriminator(bottleneck, self.labels.export(clusters=self.clusters))

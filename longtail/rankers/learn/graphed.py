@@ -135,8 +135,8 @@ class GraphRouter(nn.Module):
     def _graph(self) -> Graph:
         return Graph(self.labels, array_of(self.edges))
 
-    def settled(self) -> GraphIndex:
-        """What it has come to."""
+    def export(self) -> GraphIndex:
+        """Export to NumPy for inference."""
         walk = self.beam, self.alpha, self.beta, self.shortlist
         return GraphIndex(self._graph(), rows_of_layer(self.clusters), *walk, self.n_labels, self.add)
 
@@ -191,9 +191,9 @@ class GraphHeads(nn.Module):
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
         return shortlist_logits(documents, rows, shortlist) + biases[shortlist.clamp(min=0).long()]
 
-    def settled(self) -> Graphed:
-        """What the heads have come to; on a CPU, views of what learns where that is possible."""
-        return Graphed(self.router.settled(), self.classifiers.export(), self.belief_weight)
+    def export(self) -> Graphed:
+        """Export to NumPy for inference; on a CPU, views of what learns where possible."""
+        return Graphed(self.router.export(), self.classifiers.export(), self.belief_weight)
 
 
 class OneVsAll(nn.Module):
@@ -210,8 +210,8 @@ class OneVsAll(nn.Module):
         logits, targets = torch.addmm(biases, documents, rows.T), one_hot(positives, labels).float()
         return F.binary_cross_entropy_with_logits(logits, targets, reduction="sum") / len(documents)
 
-    def settled(self) -> Clustered:
-        """What the classifiers have come to."""
+    def export(self) -> Clustered:
+        """Export to NumPy for inference."""
         return Clustered(self.classifiers.export(), None, 1)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from longtail.encoders.learn.bag import Block, bag, bag_plainly, settled
+from longtail.encoders.learn.bag import Block, bag, bag_plainly, exported
 from longtail.kernels.csr import rows_of
 
 
@@ -53,7 +53,7 @@ def test_frozen_vectors_get_no_gradient():
 def test_what_a_block_has_come_to_reads_as_the_block_does():
     bags = drawn(1)
     vectors, block = learned(1, 12)
-    encoder = settled(vectors, block.eval())
+    encoder = exported(vectors, block.eval())
     sums = bag(vectors, *as_tensors(bags))
     np.testing.assert_allclose(encoder.labels(rows_of(bags)), block(sums).detach(), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(encoder.documents(rows_of(bags)), block(sums).relu().detach(), rtol=1e-4, atol=1e-5)
@@ -61,14 +61,14 @@ def test_what_a_block_has_come_to_reads_as_the_block_does():
 
 def test_a_text_is_read_to_the_same_bits_alone_and_among_others():
     bags = drawn(2, n_texts=20)
-    encoder = settled(*learned(2, 33))
+    encoder = exported(*learned(2, 33))
     together = encoder.documents(rows_of(bags))
     for row in (0, 7, 19):
         assert np.array_equal(encoder.documents(rows_of(bags[row : row + 1]))[0], together[row])
 
 
 def test_a_text_without_known_tokens_has_a_vector_too():
-    encoder = settled(*learned(3, 4))
+    encoder = exported(*learned(3, 4))
     empty = sp.csr_array((1, 10), dtype=np.float32)
     np.testing.assert_allclose(encoder.labels(rows_of(empty))[0], encoder.offset)
 
@@ -98,5 +98,5 @@ class Elsewhere(torch.Tensor):
 
 def test_what_was_learned_on_another_device_settles_on_the_cpu():
     vectors, block = learned(4, 5)
-    here, there = settled(vectors, block), settled(vectors.detach().as_subclass(Elsewhere), block)
+    here, there = exported(vectors, block), exported(vectors.detach().as_subclass(Elsewhere), block)
     np.testing.assert_array_equal(here.vectors, there.vectors)

@@ -69,7 +69,7 @@ def test_a_text_has_the_vectors_that_its_makers_library_gives_cls(encoders: Path
     at = (theirs["input_ids"] == tokenizer.cls_token_id).int().argmax(1)
     expected = torch.cat([state[torch.arange(len(TEXTS)), at] for state in (states[-1], states[-2])], dim=1)
     start = pretrained(str(place), 32)
-    mine = vectors(reading(start, layers=2, pool="cls").settled(), TEXTS)
+    mine = vectors(reading(start, layers=2, pool="cls").export(), TEXTS)
     np.testing.assert_allclose(mine, expected.numpy(), atol=1e-5)
 
 
@@ -124,7 +124,7 @@ def test_documents_without_text_are_refused(encoders: Path, planted):
 
 def test_last_layers_are_joined_the_last_one_first_and_all_where_there_are_fewer(encoders: Path):
     start = pretrained(str(encoders / "bert"), 32)
-    one, two, ten = (vectors(reading(start, layers=layers).settled(), TEXTS) for layers in (1, 2, 10))
+    one, two, ten = (vectors(reading(start, layers=layers).export(), TEXTS) for layers in (1, 2, 10))
     assert one.shape[1] == 16 and two.shape[1] == 32 and ten.shape[1] == 48
     np.testing.assert_array_equal(two[:, :16], one)
     np.testing.assert_array_equal(ten[:, :32], two)
@@ -136,7 +136,7 @@ def test_the_mean_of_all_tokens_leaves_padding_out(encoders: Path):
     ids, _ = ids_and_lengths(start, "fox")
     with torch.no_grad():
         expected = model(ids).last_hidden_state[0].mean(0)
-    mine = vectors(reading(start, layers=1, pool="mean").settled(), TEXTS)
+    mine = vectors(reading(start, layers=1, pool="mean").export(), TEXTS)
     np.testing.assert_allclose(mine[2], expected.numpy(), atol=1e-5)
 
 
@@ -315,5 +315,5 @@ def test_the_packaged_minilm_knows_that_a_king_is_nearer_to_a_queen_than_to_a_sp
         warnings.warn(message, stacklevel=1)
         pytest.skip(message)
     start = pretrained(f"package:{name}", 16)
-    king, queen, spoon = vectors(reading(start, layers=1, pool="mean").settled(), ["king", "queen", "spoon"])
+    king, queen, spoon = vectors(reading(start, layers=1, pool="mean").export(), ["king", "queen", "spoon"])
     assert king @ queen > king @ spoon

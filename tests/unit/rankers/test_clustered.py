@@ -87,7 +87,7 @@ def test_what_has_settled_scores_as_what_learned():
     torch.manual_seed(0)
     heads = Heads(4, CLUSTERS, 2, LearningDiscriminator(4, 3, CLUSTERS))
     x = torch.randn(5, 4)
-    ranking = heads.settled().rank(x.numpy(), 3)
+    ranking = heads.export().rank(x.numpy(), 3)
     with torch.no_grad():
         belief = heads.generator(x).sigmoid()
         fit = (

@@ -20,7 +20,7 @@ def averaged(values: list[float], start: float, every: int) -> tuple[nn.Linear, 
 
 def test_the_mean_is_of_every_third_weight_from_the_start_on():
     model, average = averaged([1, 2, 4, 8, 16, 32, 64, 128], start=2, every=3)
-    average.settle()
+    average.apply()
     assert average.count == 3
     assert model.weight.item() == pytest.approx((2 + 16 + 128) / 3)
     assert model.bias.item() == pytest.approx(-(2 + 16 + 128) / 3)
@@ -59,7 +59,7 @@ def test_before_its_start_an_average_changes_nothing():
     model, average = averaged([1, 2], start=float("inf"), every=1)
     with average.in_place():
         assert model.weight.item() == 2
-    average.settle()
+    average.apply()
     assert model.weight.item() == 2
 
 

@@ -44,7 +44,7 @@ class Network(nn.Module, Generic[Head]):
         super().__init__()
         self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
-        self.settled: Graphed | Clustered | None = None  # while nothing learns, so that every label is read once
+        self.exported: Graphed | Clustered | None = None  # while nothing learns, so that every label is read once
         self.register_buffer("pool", None if negatives is None else negatives.any())
 
     def start_epoch(self, epoch: int) -> None:
@@ -66,13 +66,13 @@ class Network(nn.Module, Generic[Head]):
 
     def rank(self, batch: BagBatch | TokenBatch, k: int) -> Ranking:
         """What validation judges."""
-        if self.settled is None:
-            self.settled = self.heads.settled()
-        return self.settled.rank(self.encoder(batch).cpu().numpy(), k)
+        if self.exported is None:
+            self.exported = self.heads.export()
+        return self.exported.rank(self.encoder(batch).cpu().numpy(), k)
 
     def train(self, mode: bool = True) -> Self:
-        """Whoever starts to learn, or stops, forgets what the heads had come to."""
-        self.settled = None
+        """Whoever starts to learn, or stops, forgets what the heads exported."""
+        self.exported = None
         return super().train(mode)
 
     def groups(self, optim: Optim) -> list[Group]:
@@ -135,9 +135,9 @@ class Negatives:
     def hardest(self, encoder: Encoder, heads: GraphHeads) -> Tensor:
         """The labels that every document ranks first of those it believes in most."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
-        settled = heads.settled()
-        near = replace(settled.index, shortlist=min(settled.index.shortlist, RANKED))
-        return torch.from_numpy(only_in_use(replace(settled, index=near).rank(vectors, POOL).labels, self.in_use))
+        exported = heads.export()
+        near = replace(exported.index, shortlist=min(exported.index.shortlist, RANKED))
+        return torch.from_numpy(only_in_use(replace(exported, index=near).rank(vectors, POOL).labels, self.in_use))
 
     def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
         """True labels and some of the documents' pools, and for every `EASY` of these any label: in order, once."""

@@ -52,12 +52,12 @@ def learn(data: Data, config: Config, run: Run) -> Elias:
     network = first_network(texts, clusters, config.stage_1, config)
     first = trained("stage-1", network, texts, config.stage_1, config, run)
     if config.index == "fixed":
-        return Elias(first.encoder.settled(), graphed=first.heads.settled())
+        return Elias(first.encoder.export(), graphed=first.heads.export())
     vectors = run.stage("vectors", vectors_of, first.encoder, texts.train, run.device)
     graph = run.stage("graph", grow, first, vectors, data, texts, clusters, config)
     network = second_network(first, graph, texts, clusters, config)
     second = trained("stage-2", network, texts, config.stage_2, config, run)
-    return Elias(second.encoder.settled(), graphed=second.heads.settled())
+    return Elias(second.encoder.export(), graphed=second.heads.export())
 
 
 def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
@@ -68,7 +68,7 @@ def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
         heads = OneVsAll(data.train.n_labels, classifiers_on(encoder, texts, config))
         network = Network(encoder, heads, config.stage_2)
     trained("one-vs-all", network, texts, config.stage_2, config, run)
-    return Elias(network.encoder.settled(), one_vs_all=network.heads.settled())
+    return Elias(network.encoder.export(), one_vs_all=network.heads.export())
 
 
 # -- what is read --------------------------------------------------------------------------------------------------
@@ -127,10 +127,10 @@ def grow(
 
     Where labels are read, their texts are documents too, each of its own label.
     """
-    index, labels = first.heads.router.settled(), sp.csr_array(data.train.labels, dtype=np.float32)
+    index, labels = first.heads.router.export(), sp.csr_array(data.train.labels, dtype=np.float32)
     matches = index.matches(vectors)
     if texts.label_texts is not None:
-        bag = first.encoder.settled().bag
+        bag = first.encoder.export().bag
         assert bag is not None
         matches = sp.vstack([matches, index.matches(bag.documents(rows_of(texts.label_texts)))], format="csr")
         labels = sp.vstack([labels, sp.eye_array(labels.shape[1], dtype=np.float32)], format="csr")

@@ -57,11 +57,11 @@ class Network(nn.Module):
     def rank(self, batch: TokenBatch, k: int) -> Ranking:
         """What validation judges."""
         if self.judged is None:
-            self.judged = self.heads.settled()
+            self.judged = self.heads.export()
         return self.judged.rank(self.encoder(batch.ids, batch.lengths).cpu().numpy(), k)
 
     def train(self, mode: bool = True) -> Self:
-        """What was settled before is old now."""
+        """What was exported before is out of date."""
         self.judged = None
         return super().train(mode)
 
