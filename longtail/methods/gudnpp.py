@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from longtail.config import setting
 from longtail.corpus import Corpus
+from longtail.encoders.pretrained import size_of
 from longtail.methods import gudn
 from longtail.methods.shared import reranked
 from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
@@ -47,5 +48,5 @@ def fit(corpus: Corpus, config: Config, run: Run) -> GudnPlusPlus:
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
     proposer = config.gudn
-    dim = vector_length(proposer.encoder, proposer.reading)
+    dim = vector_length(size_of(proposer.encoder), proposer.reading)
     return reranked.need(gudn.need(corpus, proposer), corpus, config, proposer.recall.words, dim)

@@ -53,7 +53,7 @@ def need(corpus: Corpus, config: Config) -> Need:
         kept = config.stage_1.optim.batch_size * dim
     else:
         size, reading = size_of(config.encoder), config.reading
-        dim, encoder = vector_length(config.encoder, reading), size.parameters
+        dim, encoder = vector_length(size, reading), size.parameters
         read = size.layers * config.stage_1.optim.batch_size * reading.max_tokens
         kept = read * (20 * size.hidden + 12 * reading.max_tokens)
     edges = n_clusters * min(n_labels, config.edges or 10 * config.labels_per_cluster)

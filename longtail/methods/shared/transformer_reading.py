@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from longtail.corpus import Corpus
-from longtail.encoders.pretrained import pretrained, size_of
+from longtail.encoders.pretrained import Size, pretrained
 from longtail.encoders.transformer import Reading, Transformer, center_of
 from longtail.features.tokens import Tokens
 from longtail.train.run import Run
@@ -30,7 +30,6 @@ def tokenize(train: Corpus, valid: Corpus, encoder: str, reading: Reading, seed:
     return Tokenized(start, tokens, run.stage("valid-tokens", start.pieces.encode, valid_texts))
 
 
-def vector_length(encoder: str, reading: Reading) -> int:
+def vector_length(size: Size, reading: Reading) -> int:
     """Length of a document's vector: the last layers side by side."""
-    size = size_of(encoder)
     return min(reading.layers, size.layers) * size.hidden

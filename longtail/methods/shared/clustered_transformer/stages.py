@@ -69,7 +69,7 @@ def read_labels(
 def need(corpus: Corpus, encoder: str, reading: Reading, recall: Recall, optim: Optim) -> Need:
     """What a transformer with these heads takes."""
     size = size_of(encoder)
-    dim, n_labels = vector_length(encoder, reading), corpus.n_labels
+    dim, n_labels = vector_length(size, reading), corpus.n_labels
     if n_labels <= recall.one_vs_all_up_to:
         heads = n_labels * dim
     else:
