@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import select
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from longtail import progress
 from longtail.errors import ConfigError, LongtailError, system_error
 from longtail.kernels import notice
 
@@ -282,6 +284,8 @@ def predict(
         _say(str(opened.threshold(lowest)))
     if file == STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty():
         _say("type one text a line; Ctrl-D ends")
+    # Answers on a terminal are all the progress there is to see; behind a pipe, too, a terminal may be written to.
+    progress.watch(None if sys.stdout.isatty() else _say, bar=not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode))
     for queries in read_queries(file):
         suggested = opened.predict([query.text for query in queries], k, lowest)
         sys.stdout.buffer.writelines(_answer(query.id, labels) for query, labels in zip(queries, suggested))
@@ -532,4 +536,5 @@ def main() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
     notice.tell(_say)
+    progress.watch(_say)
     app()

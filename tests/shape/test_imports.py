@@ -13,9 +13,10 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 
 # A module may import from its own step and from those left of it.
 FLOW = [
-    {"errors"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"}, {"features"}, {"encoders"},
-    {"index"}, {"shortlist", "ranking"}, {"rankers"}, {"judge.metrics", "judge.ensemble", "judge.calibration"},
-    {"train"}, {"methods"}, {"predict"}, {"judge"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
+    {"errors", "progress"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"}, {"features"},
+    {"encoders"}, {"index"}, {"shortlist", "ranking"}, {"rankers"},
+    {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"},
+    {"methods"}, {"predict"}, {"judge"}, {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

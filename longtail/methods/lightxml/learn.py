@@ -23,6 +23,7 @@ from longtail.encoders.learn.transformer import TransformerEncoder
 from longtail.encoders.transformer import Reading
 from longtail.features.tokens import Tokens
 from longtail.methods.lightxml import Config, Data, LightXML, Recall, read_labels
+from longtail.progress import steps
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.learn.clustered import Discriminator, Heads, array_of
 from longtail.ranking import Ranking
@@ -142,7 +143,7 @@ def learn_in_turn(data: Data, config: Config, run: Run) -> LightXML:
 def open_clusters(recall: Network, documents: TokenBatches, batch_size: int, device: str) -> np.ndarray:
     """The clusters that a trained generator opens for every document, (documents, beam) int32."""
     opened = np.empty((len(documents.lengths), recall.heads.beam), np.int32)
-    for rows in longest_first(documents.lengths, batch_size):
+    for rows in steps(longest_first(documents.lengths, batch_size), "reading documents"):
         batch = on_device(documents.batch(rows, generator(0)), torch.device(device))
         with torch.inference_mode():
             logits = recall.heads.generator(recall.encoder(batch.ids, batch.lengths))
