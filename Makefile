@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bounds slow check format bench clean
+.PHONY: help demo test bounds slow check wheel format bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -45,6 +45,9 @@ check: $(VENV)/.dev  ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+wheel:  ## build the wheel, install it into a new environment without torch, and run it from there
+	PYTHON=$(PYTHON) .ci/wheel
+
 format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -64,5 +67,5 @@ $(VENV)/.bench: $(VENV)/.dev
 	$@/bin/python -m pip -q install torch==2.13.0 'numpy<2'
 	$@/bin/python -m pip -q install libpecos==1.2.8 'numpy<2' 'scipy<1.14'
 
-clean:  ## remove the environment, caches and runs
-	rm -rf $(VENV) .venv-pecos runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+clean:  ## remove environments, caches, runs and what was built
+	rm -rf $(VENV) .venv-pecos .venv-build .venv-wheel build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from longtail import progress
 from longtail.cli import corpora, models, training
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
@@ -61,4 +62,5 @@ def main() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
     notice.tell(say)
+    progress.watch(say)
     app()

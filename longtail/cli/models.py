@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longtail import progress
 from longtail.cli.output import say, screen, strict_json, write_json
 from longtail.cli.words import CorpusArgument, ModelArgument, cut_offs, numbers, score_or_name, to_write
 from longtail.errors import ConfigError
@@ -78,6 +81,9 @@ def predict(
         say(str(opened.threshold(lowest)))
     if file == STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty():
         say("type one text a line; Ctrl-D ends")
+    # Answers on a terminal are all the progress there is to see; behind a pipe, too, a terminal may be written to.
+    to_pipe = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    progress.watch(None if sys.stdout.isatty() else say, bar=not to_pipe)
     for queries in read_queries(file):
         suggested = opened.predict([query.text for query in queries], k, lowest)
         sys.stdout.buffer.writelines(_answer(query.id, labels) for query, labels in zip(queries, suggested))

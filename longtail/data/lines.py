@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from longtail.errors import CorpusError
+from longtail.progress import counting
 
 Row = TypeVar("Row")
 Other = TypeVar("Other")
@@ -21,9 +22,9 @@ Other = TypeVar("Other")
 BLOCK_BYTES = 1 << 20  # large enough that the work per block disappears, small enough that its rows fit the CPU cache
 LONGEST_LINE = 64 << 20  # bytes; a small compressed file can unpack into one line that no memory holds
 
-_OPEN: dict[str, type[io.FileIO | gzip.GzipFile | lzma.LZMAFile]] = {
-    "": io.FileIO,
-    ".gz": gzip.GzipFile,
+_OPEN: dict[str, Callable[[io.FileIO], Any]] = {
+    "": lambda raw: raw,
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
     ".xz": lzma.LZMAFile,
 }
 COMPRESSIONS = tuple(_OPEN)
@@ -60,7 +61,11 @@ def compression(path: Path) -> str:
 
 def lines(path: Path) -> Iterator[Block[str]]:
     """The lines of a UTF-8 file, without their ends; the next piece is read while this one is parsed."""
-    return lines_of(_read_ahead(pieces(path)), path)
+    file = Pieces(path)
+    with counting(file.size, f"reading {path.name}") as done:
+        for block in lines_of(_read_ahead(iter(file)), path):
+            yield block
+            done(file.just_read())
 
 
 def lines_of(pieces: Iterable[bytes], path: Path | str) -> Iterator[Block[str]]:
@@ -116,18 +121,39 @@ def _split(text: str, path: Path | str, first: int) -> Block[str]:
     return Block(path, range(first, first + len(rows)), rows)
 
 
-def pieces(path: Path) -> Iterator[bytes]:
+class Pieces:
     """The bytes of a file, decompressed, as soon as they can be read: a named pipe gives what it has."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.size = _size(path)
+        self._position = self._told = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            with io.FileIO(self.path) as raw, _OPEN[compression(self.path)](raw) as file:
+                while piece := file.read(BLOCK_BYTES):
+                    self._position = raw.tell() if self.size else 0
+                    yield piece
+        except FileNotFoundError:
+            raise CorpusError(f"{self.path}: no such file") from None
+        except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+            raise CorpusError(f"{self.path}: damaged or cut short ({error}); copy or download it again") from error
+        except OSError as error:
+            raise CorpusError(f"{self.path}: cannot be read ({error.strerror or error})") from error
+
+    def just_read(self) -> int:
+        """How many bytes of the file were read since the last time that somebody asked."""
+        before, self._told = self._told, self._position
+        return self._told - before
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file on disk; 0 where nobody can know, as of a pipe."""
     try:
-        with _OPEN[compression(path)](path) as file:
-            while piece := file.read(BLOCK_BYTES):
-                yield piece
-    except FileNotFoundError:
-        raise CorpusError(f"{path}: no such file") from None
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise CorpusError(f"{path}: damaged or cut short ({error}); copy or download it again") from error
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot be read ({error.strerror or error})") from error
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # whoever reads it will say what is wrong
+        return 0
 
 
 def _read_ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:

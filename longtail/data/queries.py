@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from longtail.data.formats.lf_json import joined
 from longtail.data.formats.tables import TEXT, texts
-from longtail.data.lines import BLOCK_BYTES, Block, lines_of, pieces
+from longtail.data.lines import BLOCK_BYTES, Block, Pieces, lines_of
 from longtail.data.rows import Fields, json_object, require, rows, suffix
 from longtail.errors import CorpusError
+from longtail.progress import counting
 
 BATCH = 1024  # texts predicted together at most
 STANDARD_INPUT = "-"
@@ -39,7 +40,16 @@ def read_queries(source: str) -> Iterator[list[Query]]:
     and may have `id`; JSON lines have the same fields.  Anything else is one text a line, or JSON lines if the first
     line that is not blank holds an object.  Every line or row is one query, also a blank one.
     """
-    for block in _table(Path(source)) if suffix(Path(source)) in TABLES else _lines(source):
+    if suffix(Path(source)) in TABLES:
+        yield from _batches(_table(Path(source)))
+    elif source == STANDARD_INPUT:
+        yield from _batches(_queries(lines_of(_standard_input(), "standard input"), is_json=None))
+    else:
+        yield from _of_file(Path(source))
+
+
+def _batches(blocks: Iterable[Block[Query]]) -> Iterator[list[Query]]:
+    for block in blocks:
         for start in range(0, len(block.rows), BATCH):
             yield block.rows[start : start + BATCH]
 
@@ -57,11 +67,16 @@ def _table(path: Path) -> Iterator[Block[Query]]:
 # -- lines ----------------------------------------------------------------------------------------------------------
 
 
-def _lines(source: str) -> Iterator[Block[Query]]:
-    if source == STANDARD_INPUT:
-        return _queries(lines_of(_standard_input(), "standard input"), is_json=None)
-    path = Path(source)
-    return _queries(lines_of(pieces(path), path), is_json=True if suffix(path) in JSON_LINES else None)
+def _of_file(path: Path) -> Iterator[list[Query]]:
+    """The queries of a file of lines; how far they are counts as its bytes."""
+    file = Pieces(path)
+    blocks = _queries(lines_of(file, path), is_json=True if suffix(path) in JSON_LINES else None)
+    with counting(file.size, f"answering {path.name}") as done:
+        for block in blocks:
+            each = file.just_read() / max(len(block.rows), 1)
+            for batch in _batches([block]):
+                yield batch
+                done(each * len(batch))
 
 
 def _standard_input() -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from longtail.data.lines import LONGEST_LINE, Block, compression, lines
 from longtail.errors import CorpusError, MissingExtraError
+from longtail.progress import counting
 
 Fields = dict[str, Any]
 Record = tuple[int, list[str]]  # the cells of a CSV record, and the line it begins on
@@ -164,9 +165,11 @@ def parquet_rows(path: Path) -> Iterator[Block[Fields]]:
     try:
         with parquet.ParquetFile(path) as file:
             known = [name for name in file.schema_arrow.names if name in FIELDS]
-            for batch in file.iter_batches(ROWS_A_BLOCK, columns=known):
-                yield Block(path, range(read + 1, read + 1 + batch.num_rows), batch.to_pylist())
-                read += batch.num_rows
+            with counting(file.metadata.num_rows, f"reading {path.name}") as done:
+                for batch in file.iter_batches(ROWS_A_BLOCK, columns=known):
+                    yield Block(path, range(read + 1, read + 1 + batch.num_rows), batch.to_pylist())
+                    read += batch.num_rows
+                    done(batch.num_rows)
     except (ArrowException, OSError, ValueError) as error:
         raise CorpusError(f"{path}: cannot be read as Parquet after row {read} ({error}); write it anew") from error
 

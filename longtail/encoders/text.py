@@ -14,6 +14,7 @@ from longtail.encoders.transformer import Transformer
 from longtail.errors import ConfigError
 from longtail.features.reading import Reader
 from longtail.invariants import Unsound, agree
+from longtail.progress import steps
 
 BAG = "bag"  # what a setting `encoder` says for the encoder that is no transformer
 
@@ -54,7 +55,7 @@ class TextEncoder:
             yield from self.transformer.batches(documents)
             return
         assert self.reader is not None and self.bag is not None
-        for start in range(0, len(documents), BATCH):
+        for start in steps(range(0, len(documents), BATCH), "reading documents"):
             rows = np.arange(start, min(start + BATCH, len(documents)))
             yield rows, self.bag.documents(self.reader.rows(documents[rows]))
 

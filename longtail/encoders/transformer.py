@@ -21,6 +21,7 @@ from longtail.corpus import Documents, Texts
 from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError, CorpusError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, all_finite
+from longtail.progress import counting
 
 if TYPE_CHECKING:
     from longtail.encoders.learn.transformer import TransformerEncoder
@@ -76,13 +77,15 @@ class Transformer:
         from longtail.data.batches import longest_first, padded
 
         tokens = self.pieces.encode(texts_of(documents))
-        for rows in longest_first(np.diff(tokens.offsets), BATCH):
-            starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
-            ids, lengths = padded(tokens.ids, starts, stops, self.pieces.pad), stops - starts
-            where = self._encoder.center.device
-            with torch.inference_mode():
-                vectors = self._encoder(torch.from_numpy(ids).to(where), torch.from_numpy(lengths).to(where))
-            yield rows, vectors.cpu().numpy()
+        with counting(len(tokens.ids), "reading documents") as done:
+            for rows in longest_first(np.diff(tokens.offsets), BATCH):
+                starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
+                ids, lengths = padded(tokens.ids, starts, stops, self.pieces.pad), stops - starts
+                where = self._encoder.center.device
+                with torch.inference_mode():
+                    vectors = self._encoder(torch.from_numpy(ids).to(where), torch.from_numpy(lengths).to(where))
+                yield rows, vectors.cpu().numpy()
+                done(lengths.sum())
 
     @cached_property
     def _encoder(self) -> TransformerEncoder:

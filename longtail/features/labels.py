@@ -9,6 +9,7 @@ from longtail.corpus import LabelSet
 from longtail.features.bags import of_unit_length
 from longtail.features.tfidf import Tfidf
 from longtail.kernels.threads import in_threads
+from longtail.progress import counting
 
 
 def label_centroids(features: sp.csr_array, labels: sp.csr_array, threads: int | None = None) -> sp.csr_array:
@@ -17,8 +18,21 @@ def label_centroids(features: sp.csr_array, labels: sp.csr_array, threads: int |
     Yᵀ X, rows normalised, for features X (documents, features) and labels Y (documents, labels).
     """
     by_label = sp.csr_array(labels.T, dtype=np.float32)
-    rows = in_threads(lambda start, stop: of_unit_length(by_label[start:stop] @ features), by_label.shape[0], threads)
-    return sp.csr_array(sp.vstack(rows, format="csr"))
+
+    def part(start: int, stop: int) -> list[sp.csr_array]:
+        found = []
+        for at in range(start, stop, SLICE):
+            end = min(at + SLICE, stop)
+            found.append(of_unit_length(by_label[at:end] @ features))
+            done(end - at)
+        return found
+
+    with counting(by_label.shape[0], "computing centroids") as done:
+        parts = in_threads(part, by_label.shape[0], threads)
+    return sp.csr_array(sp.vstack([rows for part in parts for rows in part], format="csr"))
+
+
+SLICE = 4096  # labels whose documents are summed at a time
 
 
 def label_text_bags(tfidf: Tfidf, label_set: LabelSet) -> sp.csr_array:

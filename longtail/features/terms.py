@@ -13,6 +13,7 @@ from longtail.features.tokens import Subwords, Tokens, Words, chunks
 from longtail.kernels.terms import DOCUMENTS, FREE, LAST, count_pairs, count_tokens, find_slots
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
+from longtail.progress import counting, steps
 
 SINGLE = -1  # the second token of a term that has only one
 
@@ -83,9 +84,11 @@ def _count_words(pieces: list[Texts], threads: int | None) -> tuple[list[str], n
             counts = _longer(counts, len(words))
             count_tokens(tokens.ids, tokens.offsets, row, counts)
             row += len(piece)
+            done(1)
         return words, counts[: len(words), :LAST]
 
-    (words, counts), *others = in_threads(count, len(pieces), threads)
+    with counting(len(pieces), "counting words") as done:
+        (words, counts), *others = in_threads(count, len(pieces), threads)
     for more, more_counts in others:
         numbers = words.absorb(more)
         counts = _longer(counts, len(words))
@@ -95,7 +98,7 @@ def _count_words(pieces: list[Texts], threads: int | None) -> tuple[list[str], n
 
 def _count_subwords(subwords: Subwords, pieces: list[Texts]) -> tuple[list[str], np.ndarray]:
     counts, row = np.zeros((len(subwords.names), 3), np.int64), 0
-    for piece in pieces:  # the tokenizer has threads of its own
+    for piece in steps(pieces, "counting pieces of words"):  # the tokenizer has threads of its own
         tokens = subwords.encode(piece)
         count_tokens(tokens.ids, tokens.offsets, row, counts)
         row += len(piece)
@@ -113,9 +116,11 @@ def _count_pairs(read: Read, pieces: list[Texts], threads: int | None) -> tuple[
             pairs, counts = _roomier(pairs, counts, known + len(tokens.ids))
             known += count_pairs(tokens.ids, tokens.offsets, row, pairs, counts)
             row += len(piece)
+            done(1)
         return pairs[pairs != FREE], counts[pairs != FREE, :LAST]
 
-    parts = in_threads(count, len(pieces), threads)
+    with counting(len(pieces), "counting pairs of words") as done:
+        parts = in_threads(count, len(pieces), threads)
     pairs, at = np.unique(np.concatenate([pairs for pairs, _ in parts]), return_inverse=True)
     counts = np.zeros((len(pairs), 2), np.int64)
     np.add.at(counts, at, np.concatenate([counts for _, counts in parts]))

@@ -19,6 +19,7 @@ from longtail.kernels.csr import Rows
 from longtail.kernels.terms import DOCUMENTS, find_columns, weigh
 from longtail.kernels.threads import in_threads
 from longtail.kernels.words import UNKNOWN
+from longtail.progress import counting
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,17 @@ class Tfidf:
 
     def rows(self, texts: Texts, threads: int | None = None) -> Rows:
         """The same as plain arrays: for one text, scipy's matrix takes longer to make than its weights."""
-        pieces, rows = chunks(texts), self._lookup.rows
-        parts = in_threads(lambda start, stop: [rows(piece) for piece in pieces[start:stop]], len(pieces), threads)
+        pieces, lookup = chunks(texts), self._lookup
+
+        def part(start: int, stop: int) -> list[Rows]:
+            found = []
+            for piece in pieces[start:stop]:
+                found.append(lookup.rows(piece))
+                done(1)
+            return found
+
+        with counting(len(pieces), "weighing words") as done:
+            parts = in_threads(part, len(pieces), threads)
         return _joined([piece for part in parts for piece in part])
 
     @cached_property

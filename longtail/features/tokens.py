@@ -29,6 +29,7 @@ from longtail.kernels.words import (
     spell_words,
     with_room,
 )
+from longtail.progress import steps
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -210,7 +211,7 @@ class Subwords:
 
     def encode(self, texts: Texts) -> Tokens:
         """Numbers of the subwords of each text, without special tokens around them."""
-        return Tokens.joined(self._encode(chunk) for chunk in chunks(texts))
+        return Tokens.joined(self._encode(chunk) for chunk in steps(chunks(texts), "splitting texts"))
 
     def _encode(self, chunk: Texts) -> Tokens:
         with _tokenizing():

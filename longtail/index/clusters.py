@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
@@ -17,6 +18,7 @@ from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import frozen, rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
+from longtail.progress import counting
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,10 @@ def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: in
     """
     given = Points(points)
     clusters = Clusters(np.arange(points.shape[0], dtype=np.int32), np.array([0, points.shape[0]], np.int64))
-    for depth in range(_halvings(points.shape[0], max_size)):
-        clusters = _halved(clusters, given, [*np.atleast_1d(seed), depth])
+    halvings = _halvings(points.shape[0], max_size)
+    with counting(halvings * points.shape[0], "splitting clusters") as done:
+        for depth in range(halvings):
+            clusters = _halved(clusters, given, [*np.atleast_1d(seed), depth], done)
     return clusters
 
 
@@ -151,12 +155,13 @@ def _halvings(n_points: int, max_size: int) -> int:
     return max(0, math.ceil(n_points / max_size) - 1).bit_length()
 
 
-def _halved(clusters: Clusters, points: Points, seed: list[int]) -> Clusters:
+def _halved(clusters: Clusters, points: Points, seed: list[int], done: Callable[[float], None]) -> Clusters:
     """Twice as many clusters; each split draws from its own generator, so that threads change nothing."""
 
     def halve(cluster: int) -> tuple[np.ndarray, np.ndarray]:
         members = clusters[cluster]
         right = right_half(points, members, np.random.default_rng([*seed, cluster]))
+        done(len(members))
         return members[~right], members[right]
 
     halves = [half for pair in each_in_threads(halve, range(len(clusters))) for half in pair]

@@ -12,7 +12,7 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import product, sigmoid
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import in_slices
 
 
 def walk(
@@ -34,7 +34,7 @@ def walk(
     def part(start: int, stop: int) -> None:
         _walk(documents, vectors, links, starts, levels, entry, top, start, stop, *best)
 
-    in_threads(part, len(documents), threads)
+    in_slices(part, len(documents), "searching labels", threads)
     return best
 
 

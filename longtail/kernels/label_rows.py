@@ -13,8 +13,9 @@ from longtail.corpus import PAD
 from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
 from longtail.kernels.borders import check, check_names, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best
+from longtail.progress import steps
 
 TILE = 16  # documents that meet a row while it is in the cache
 
@@ -75,7 +76,8 @@ def likeliest(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: in
     """The k rows with the largest σ(⟨document, row⟩ + bias) and these beliefs, (documents, k) each; PAD, 0."""
     check_shape(rows, (len(biases), documents.shape[1]), "rows to compare")
     best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
-    in_threads(lambda start, stop: _likeliest(documents, rows, biases, start, stop, *best), len(documents))
+    n_documents = len(documents)
+    in_slices(lambda start, stop: _likeliest(documents, rows, biases, start, stop, *best), n_documents, COMPARING)
     return best
 
 
@@ -86,7 +88,7 @@ def likeliest_for_many(documents: np.ndarray, rows: np.ndarray, biases: np.ndarr
     places; a model that answers must say the same to one document as to many.
     """
     found = np.full((len(documents), k), PAD, np.int32)
-    for first in range(0, len(documents), CHUNK):
+    for first in steps(range(0, len(documents), CHUNK), COMPARING):
         chunk = slice(first, first + CHUNK)
         logits = documents[chunk] @ rows.T
         logits += biases
@@ -95,6 +97,7 @@ def likeliest_for_many(documents: np.ndarray, rows: np.ndarray, biases: np.ndarr
 
 
 CHUNK = 1024  # documents whose scores of all rows are held at once
+COMPARING = "comparing documents"
 
 
 def rank_members(
@@ -115,7 +118,7 @@ def rank_members(
     def part(start: int, stop: int) -> None:
         _rank_members(documents, rows, biases, starts, labels, clusters, beliefs, start, stop, *best)
 
-    in_threads(part, len(documents))
+    in_slices(part, len(documents), "ranking documents")
     return best
 
 

@@ -8,7 +8,7 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check_rows
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import in_slices
 from longtail.kernels.top import keep_best
 
 
@@ -26,7 +26,7 @@ def nearest(
     def part(start: int, stop: int) -> None:
         _nearest(*documents, *by_feature, np.zeros(n_labels, np.float32), start, stop, labels, scores)
 
-    in_threads(part, n_documents, threads)
+    in_slices(part, n_documents, "ranking documents", threads)
     return labels, scores
 
 

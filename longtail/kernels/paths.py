@@ -14,7 +14,7 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check_names, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import TILE, tile_logits
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best
 
 
@@ -27,8 +27,12 @@ def opened(
     if beam == 0 or len(rows) == 0:
         return best
     factor = np.float32(alpha)
-    in_threads(lambda start, stop: _opened(documents, rows, biases, factor, start, stop, *best), len(documents))
+    n_documents = len(documents)
+    in_slices(lambda start, stop: _opened(documents, rows, biases, factor, start, stop, *best), n_documents, OPENING)
     return best
+
+
+OPENING = "finding clusters"
 
 
 @compiled
@@ -84,7 +88,7 @@ def best_labels(
         place = nowhere(n_labels)
         _best_labels(clusters, beliefs, labels, scores, wanted, add, place, start, stop, *best)
 
-    in_threads(part, len(clusters))
+    in_slices(part, len(clusters), "following paths")
     return best
 
 

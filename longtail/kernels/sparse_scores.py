@@ -8,7 +8,7 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_names, check_rows, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows, frozen
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import in_slices
 from longtail.kernels.top import keep_best
 
 # -- given candidates, label by label ----------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ def score_candidates(
         room = np.zeros(n_features, np.float32)
         _score_candidates(*features, *weights, biases, candidates, start, stop, room, scores)
 
-    in_threads(part, len(candidates), threads)
+    in_slices(part, len(candidates), "scoring candidates", threads)
     return scores
 
 
@@ -91,7 +91,7 @@ def open_nodes(
     def part(start: int, stop: int) -> None:
         _open_nodes(*features, *weights, *tree, nodes, beliefs, float(power), start, stop, best_names, best_beliefs)
 
-    in_threads(part, len(nodes), threads)
+    in_slices(part, len(nodes), "ranking documents", threads)
     return best_names, best_beliefs
 
 

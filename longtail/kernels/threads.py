@@ -14,6 +14,8 @@ from functools import cache
 from itertools import pairwise
 from typing import TypeVar
 
+from longtail.progress import counting, is_watched
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -45,6 +47,24 @@ def in_threads(
     finally:
         wait(others)
     return [first, *(other.result() for other in others)]
+
+
+def in_slices(
+    function: Callable[[int, int], None], n_items: int, what: str, threads: int | None = None, size: int = 4096
+) -> None:
+    """`in_threads` for items whose results `function` writes itself; where it is watched, so many items at a time."""
+    if not is_watched():
+        in_threads(function, n_items, threads)
+        return
+
+    def part(start: int, stop: int) -> None:
+        for at in range(start, stop, size):
+            end = min(at + size, stop)
+            function(at, end)
+            done(end - at)
+
+    with counting(n_items, what) as done:
+        in_threads(part, n_items, threads)
 
 
 def each_in_threads(

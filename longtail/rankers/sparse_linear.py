@@ -19,6 +19,7 @@ from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import score_candidates
 from longtail.kernels.threads import each_in_threads
+from longtail.progress import counting
 from longtail.shortlist import Shortlist
 
 TOGETHER = 64  # labels solved side by side when they share one list of documents
@@ -70,12 +71,17 @@ def train(
     column = np.arange(n_labels, dtype=np.int32) if lists is None else np.asarray(lists, np.int32)
 
     def solve(members: np.ndarray) -> Block:
-        return train_block(rows, positives, shortlists, members, column[members], n_features, problem, float(threshold))
+        lists = column[members]
+        block = train_block(rows, positives, shortlists, members, lists, n_features, problem, float(threshold))
+        done(len(members))
+        return block
 
     groups = column // APART if lists is None else column
     counts = np.diff(positives[0])
     blocks = _blocks(groups, counts)
-    trained = _joined(each_in_threads(solve, blocks), np.concatenate(blocks), n_features)
+    with counting(n_labels, "solving classifiers") as done:
+        solved = each_in_threads(solve, blocks)
+    trained = _joined(solved, np.concatenate(blocks), n_features)
     # Where nobody says yes the answer is no, even to a document like none that said so.
     return replace(trained, biases=np.where(counts > 0, trained.biases, np.float32(-1)))
 

@@ -41,12 +41,14 @@ from longtail.errors import RunError
 from longtail.judge.frequencies import Frequencies
 from longtail.judge.gains import cut_off
 from longtail.judge.metrics import evaluate_ranking
+from longtail.progress import steps
 from longtail.ranking import Ranking
 from longtail.train import checkpoint
 from longtail.train.averaging import Average
 from longtail.train.claim import changes
 from longtail.train.optim import Optim, groups_of, rate
-from longtail.train.progress import Watch
+from longtail.train.phrases import phrase
+from longtail.train.watch import Watch
 
 if TYPE_CHECKING:
     from longtail.train.run import Run
@@ -67,7 +69,6 @@ def train(
     """
     training = Training(run, name, model, batches, optim, seed, valid, torch.device(device))
     if not training.was_finished():
-        run.say(f"{name} …")
         training.resume()
         with seeded(seed, device), stop_requests() as asked:
             training.go(optim.epochs if until is None else min(until, optim.epochs), asked)
@@ -105,7 +106,8 @@ class Training:
             while self.step < epochs * self.per_epoch and not self.is_over:
                 epoch, start = divmod(self.step, self.per_epoch)
                 if start == 0:
-                    self.start_epoch(epoch)
+                    with watch.stage.aside():
+                        self.start_epoch(epoch)
                 for documents, batch in self.made_ahead(self.epoch_from(epoch, start)):
                     loss = self.learn(batch, documents)
                     self.step += 1
@@ -175,7 +177,7 @@ class Training:
     def validate(self, watch: Watch) -> None:
         """Judge the weights as they would be kept, the average where there is one, and keep the best."""
         started = time.monotonic()
-        with self.average.in_place():
+        with self.average.in_place(), watch.stage.aside():
             self.latest = self._metrics()
             if self.latest[self.optim.metric] > self.best.get(self.optim.metric, -math.inf):
                 self.best, self.waited = self.latest, 0
@@ -214,7 +216,8 @@ class Training:
         self.save()
         if stop:
             epoch, at = divmod(self.step, self.per_epoch)
-            line = f"{self.name} stopped in epoch {epoch + 1}, batch {at} of {self.per_epoch}, and was saved"
+            where = f"epoch {epoch + 1}, batch {at} of {self.per_epoch}"
+            line = f"{phrase(self.name)} stopped in {where}, and was saved"
             self.run.say(line)
             raise KeyboardInterrupt(line)
 
@@ -293,8 +296,9 @@ class Training:
     def _diverged(self, what: str) -> RunError:
         epoch, at = divmod(self.step, self.per_epoch)
         return RunError(
-            f"{self.name}: {what} in epoch {epoch + 1}, batch {at + 1}. Start a new run with a smaller learning rate "
-            f"(lr = {self.optim.lr:g} now), a warm-up, or clip = 1; the last checkpoint here is from before."
+            f"{phrase(self.name)}: {what} in epoch {epoch + 1}, batch {at + 1}. "
+            f"Start a new run with a smaller learning rate (lr = {self.optim.lr:g} now), a warm-up, or clip = 1; "
+            "the last checkpoint here is from before."
         )
 
 
@@ -307,7 +311,8 @@ def rank(model: nn.Module, batches: Batches, k: int, batch_size: int, device: st
     was_training = model.training
     model.eval()
     with torch.no_grad():
-        ranking = Ranking.joined(model.rank(batch, k) for batch in prefetched(ready))  # type: ignore[operator]
+        coming = steps(prefetched(ready), "ranking documents", total=len(order))
+        ranking = Ranking.joined(model.rank(batch, k) for batch in coming)  # type: ignore[operator]
     model.train(was_training)
     back = np.argsort(np.concatenate(order))
     return Ranking(ranking.labels[back], ranking.scores[back])

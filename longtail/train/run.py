@@ -30,8 +30,10 @@ from longtail import store
 from longtail.corpus import Corpus
 from longtail.errors import MissingExtraError, ModelError, RunError
 from longtail.kernels.notice import telling
+from longtail.progress import Stage
 from longtail.train.claim import append, claimed
 from longtail.train.machine import free_memory, size, size_on_disk
+from longtail.train.phrases import phrase
 
 if TYPE_CHECKING:
     from torch import nn
@@ -75,7 +77,7 @@ class Run:
         board: SummaryWriter | None = None,
     ):
         self.directory, self.say, self.device = directory, say, device
-        self.shows = say is not silent  # whether anybody wants to see a progress bar
+        self.shows = say is not silent  # whether anybody wants to know how it goes
         self.validation: dict[str, float] = {}  # metrics of the weights that the latest training kept
         self._log, self._board = log, board
 
@@ -89,20 +91,24 @@ class Run:
         if store.finished(place) and self._is_sound(name, place):
             return store.read(place, typing.get_type_hints(build)["return"])
         started = time.perf_counter()
-        self.say(f"{name} …")
         store.check_target(place, STAGE)
-        result = build(*inputs)  # outside of `whole_directory`, which takes every OSError for one of writing
-        with store.whole_directory(place, STAGE) as building:
-            store.write(building, result)
+        with self.watched(name):
+            result = build(*inputs)  # outside of `whole_directory`, which takes every OSError for one of writing
+            with store.whole_directory(place, STAGE) as building:
+                store.write(building, result)
         self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
         return store.read(place, typing.get_type_hints(build)["return"])
+
+    def watched(self, name: str) -> Stage:
+        """What shows people how a stage or a training goes, in words instead of its name."""
+        return Stage(phrase(name), self.say if self.shows else None)
 
     def _is_sound(self, name: str, place: Path) -> bool:
         """Whether a finished stage still has the bytes that were written; a stage can be computed again."""
         try:
             store.verify(place)
         except ModelError as error:
-            self.say(f"{name}: its result was damaged on disk and is computed again ({error})")
+            self.say(f"{phrase(name)}: the result was damaged on disk and is computed again ({error})")
             self.log("damaged", name=name, reason=str(error))
             return False
         return True

@@ -71,8 +71,14 @@ def method_of(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def fitted(name: str, planted: Splits) -> Predictor:
-    return trained(name, planted.train)
+def heard(name: str) -> list[str]:
+    """What was said while `fitted` was trained."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def fitted(name: str, planted: Splits, heard: list[str]) -> Predictor:
+    return trained(name, planted.train, say=heard.append)
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +161,13 @@ def test_a_saved_model_holds_no_pickle(fitted: Predictor, tmp_path: Path):
 
 def test_the_same_seed_gives_the_same_ranking(name: str, planted: Splits, answer: Ranking):
     assert same(trained(name, planted.train).rank(planted.test.documents, k=10), answer)
+
+
+def test_every_stage_is_told_in_words(fitted: Predictor, heard: list[str]):
+    stages = [line for line in heard if line.endswith(" …")]
+    nameless = [line for line in stages if len(line.split()) < 3]
+    assert len(stages) >= 3 and nameless == [], "train/phrases.py says nothing of these"
+    assert len(heard) <= 2 * len(stages) + 5
 
 
 def test_predictions_come_with_ids_and_names(fitted: Predictor):

@@ -25,6 +25,7 @@ from longtail.methods.shared.clustered_transformer.learn import Network, groups_
 from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
 from longtail.methods.shared.clustered_transformer.stages import Data
 from longtail.methods.shared.learn.transformer_reading import batches_of
+from longtail.progress import steps
 from longtail.rankers.learn.clustered import LearningDiscriminator
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device, seeded
@@ -70,7 +71,7 @@ def refuse_nothing_chosen(data: Data, config: Config) -> None:
 def open_clusters(recall: Network, documents: TokenBatches, batch_size: int, device: str) -> np.ndarray:
     """The clusters that a trained generator opens for every document, (documents, beam) int32."""
     opened = np.empty((len(documents.lengths), recall.heads.beam), np.int32)
-    for rows in longest_first(documents.lengths, batch_size):
+    for rows in steps(longest_first(documents.lengths, batch_size), "reading documents"):
         batch = on_device(documents.batch(rows, generator(0)), torch.device(device))
         with torch.inference_mode():
             logits = recall.heads.generator(recall.encoder(batch.ids, batch.lengths))

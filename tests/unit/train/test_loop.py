@@ -16,12 +16,13 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
+from longtail import progress
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, RunError
 from longtail.ranking import Ranking
-from longtail.train import progress
 from longtail.train.loop import rank, seeded
 from longtail.train.optim import Group, Optim, adamw
+from tests.terminal import on_a_terminal
 from tests.unit.train.runs import opened
 from tests.unit.train.tiny import N_LABELS, Plain, Points, Tiny, same_weights, trained
 
@@ -484,6 +485,7 @@ def test_weights_that_break_in_the_last_step_are_never_kept(tmp_path):
 
 def test_it_says_the_time_left_after_a_few_steps(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0)
+    monkeypatch.setattr(progress, "LONG", 0)
     lines: list[str] = []
     with opened(tmp_path, say=lines.append) as run:
         run.train("tiny", Tiny(), Points.planted(48), QUICK, seed=0, valid=Points.planted(12))
@@ -502,16 +504,21 @@ def test_the_log_holds_loss_speed_memory_and_every_metric(tmp_path):
     assert lines["trained"]["steps"] == BATCHES
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_gets_a_bar_and_a_file_does_not(tmp_path, monkeypatch, capsys, terminal):
-    if terminal:
-        monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
+def test_a_terminal_gets_a_bar(tmp_path):
+    with on_a_terminal() as terminal, opened(tmp_path, say=lambda line: None) as run:
+        run.train("tiny", Tiny(), Points.planted(48), QUICK, seed=0)
+        assert terminal.is_as_before
+    assert "━" in terminal.seen and "tiny: loss 0." in terminal.seen
+
+
+def test_a_file_gets_no_bar(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # which is about colours, as in the log of a build
     with opened(tmp_path, say=lambda line: None) as run:
         run.train("tiny", Tiny(), Points.planted(48), QUICK, seed=0)
-    assert ("━" in capsys.readouterr().err) is terminal
-
-
-def test_nobody_listening_gets_no_bar(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    trained(tmp_path, Tiny(), QUICK)
     assert capsys.readouterr().err == ""
+
+
+def test_nobody_listening_gets_no_bar(tmp_path):
+    with on_a_terminal() as terminal:
+        trained(tmp_path, Tiny(), QUICK)
+    assert terminal.getvalue() == ""

@@ -17,6 +17,7 @@ from longtail.encoders.learn.batches import BagBatch, TokenBatch
 from longtail.encoders.learn.text import BagText, TransformerText
 from longtail.methods.elias.settings import Stage
 from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in_use
+from longtail.progress import steps
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order
@@ -155,7 +156,7 @@ def vectors_of(encoder: Encoder, batches: Batches, device: str) -> np.ndarray:
     """φ of all documents, (documents, dim) float32."""
     encoder.eval()
     vectors = np.empty((len(batches.lengths), encoder.dim), np.float32)
-    for rows in longest_first(batches.lengths, AT_ONCE):
+    for rows in steps(longest_first(batches.lengths, AT_ONCE), "reading documents"):
         batch = on_device(batches.batch(rows, generator(0)), torch.device(device))
         with torch.inference_mode():
             vectors[rows] = encoder(batch).cpu().numpy()

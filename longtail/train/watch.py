@@ -1,4 +1,4 @@
-"""How a training goes, for people: a bar on a terminal, a line now and then elsewhere, all of it in `log.jsonl`."""
+"""How a training goes: loss, speed and time left, shown while it runs and written to `log.jsonl`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
 if TYPE_CHECKING:
     from longtail.train.optim import Group
     from longtail.train.run import Run
 
-BAR_SECONDS = 0.2  # between two looks of the bar
 LOG_SECONDS = 10.0  # between two lines of the log
-SAY_SECONDS = 60.0  # between two lines for people, where there is no bar
-FIRST_STEPS, FIRST_SECONDS = 9, 5.0  # after the first batch, before the time left is worth telling
+FIRST_STEPS = 9  # after the first batch, before the time left is worth telling
 RECENT = 200  # batches that loss and speed are means of
 
 
@@ -30,35 +25,25 @@ class Step(NamedTuple):
 
 
 class Watch:
-    """Follows one training batch by batch and tells about it, each audience at its own pace."""
+    """Follows one training batch by batch: people see a bar or lines (progress.py), `log.jsonl` has the numbers."""
 
     def __init__(self, run: Run, name: str, groups: list[Group], done: int, total: int, per_epoch: int):
         self.run, self.name, self.groups = run, name, groups
         self.done, self.total, self.per_epoch = done, total, per_epoch
         self.first, self.started = done, time.monotonic()  # of the pace: set anew after the first batch, which compiles
-        self.drawn = self.logged = self.said = self.started
+        self.logged = self.started
         self.recent: deque[Step] = deque(maxlen=RECENT)
         self.metrics: dict[str, float] = {}
-        self.bar = self._bar(Console(stderr=True)) if run.shows else None
-
-    def _bar(self, console: Console) -> Progress | None:
-        if not console.is_terminal:
-            return None
-        bar = Progress(
-            TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.fields[state]}"), console=console
-        )
-        bar.add_task(self.name, total=self.total, completed=self.done, state="")
-        return bar
+        self.stage = run.watched(name)
+        self.stage.result = lambda: [f"loss {self.loss():.4g}", *self.judged()]
 
     def __enter__(self) -> Watch:
-        if self.bar:
-            self.bar.start()
+        self.stage.__enter__()
+        self.stage.busy = True  # what a batch counts is not worth showing
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self.bar:
-            self.bar.update(self.bar.task_ids[0], completed=self.done, state=self.state())
-            self.bar.stop()
+        self.stage.__exit__(kind, error, trace)
         if self.recent:
             self._log(self.recent[-1].time)
 
@@ -67,28 +52,29 @@ class Watch:
         now = time.monotonic()
         self.done += 1
         if not self.recent:
-            self.first, self.started, self.said = self.done, now, now
+            self.first, self.started = self.done, now
         self.recent.append(Step(now, loss, documents))
-        if self.bar and now - self.drawn >= BAR_SECONDS:
-            self.drawn = now
-            self.bar.update(self.bar.task_ids[0], completed=self.done, state=self.state())
         if now - self.logged >= LOG_SECONDS:
             self._log(now)
-        if self._worth_saying(now):
-            self.said = now
-            self.run.say(f"{self.name}: {self.state()}")
+        self.stage.show(self.share, self.state, self.expected_left)
 
     def validated(self, metrics: dict[str, float], seconds: float) -> None:
         """The model was judged."""
         self.metrics = metrics
         self.run.log("validation", name=self.name, step=self.done, seconds=round(seconds, 3), **metrics)
 
-    def state(self) -> str:
-        """Where the training stands, in a line."""
+    def state(self) -> list[str]:
+        """Where the training stands, in a few words each."""
         epochs = f"epoch {(max(self.done, 1) - 1) // self.per_epoch + 1} of {self.total // self.per_epoch}"
-        parts = [epochs, f"loss {self.loss():.4g}", f"{self.speed():,.0f} documents/s"]
-        parts += [f"{name} {self.metrics[name]:.1f}" for name in SHOWN if name in self.metrics]
-        return ", ".join([*parts, f"{spoken(self.seconds_left())} left"])
+        return [epochs, f"loss {self.loss():.4g}", f"{self.speed():,.0f} documents/s", *self.judged()]
+
+    def judged(self) -> list[str]:
+        """What the latest validation found."""
+        return [f"{name} {self.metrics[name]:.1f}" for name in SHOWN if name in self.metrics]
+
+    def share(self) -> float:
+        """Of the training that is behind us, from 0 to 1."""
+        return self.done / self.total
 
     def loss(self) -> float:
         """The mean over recent batches."""
@@ -104,10 +90,9 @@ class Watch:
         """At the pace of this session since its first batch, validations and checkpoints included."""
         return (time.monotonic() - self.started) / max(self.done - self.first, 1) * (self.total - self.done)
 
-    def _worth_saying(self, now: float) -> bool:
-        if self.said == self.started:  # the first estimate is told on a terminal too
-            return self.done - self.first >= FIRST_STEPS and now - self.started >= FIRST_SECONDS
-        return self.bar is None and now - self.said >= SAY_SECONDS
+    def expected_left(self) -> float | None:
+        """The same, as soon as it is worth telling."""
+        return self.seconds_left() if self.done - self.first >= FIRST_STEPS else None
 
     def _log(self, now: float) -> None:
         self.logged = now
@@ -119,18 +104,3 @@ class Watch:
 
 
 SHOWN = ("P@1", "P@5", "nDCG@5", "PSP@5")  # of the validation metrics; the log has them all
-
-
-def spoken(seconds: float) -> str:
-    """
-    >>> spoken(40), spoken(700), spoken(7400), spoken(400000)
-    ('about 40 seconds', 'about 12 minutes', 'about 2 hours', 'about 5 days')
-    """
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= 1.5 * size:
-            return _about(seconds / size, unit)
-    return _about(seconds, "second")
-
-
-def _about(count: float, unit: str) -> str:
-    return f"about {round(count)} {unit}{'' if round(count) == 1 else 's'}"

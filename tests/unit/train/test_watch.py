@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from longtail.train import progress
-from longtail.train.progress import Watch
+from longtail import progress
+from longtail.progress import Stage
+from longtail.train.watch import Watch
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 def test_the_time_left_forgets_the_first_batch_which_compiles(clock: SimpleNamespace):
     said: list[str] = []
-    run = SimpleNamespace(shows=False, say=said.append, log=lambda *_, **__: None)
+    run = SimpleNamespace(watched=lambda name: Stage(name, said.append), log=lambda *_, **__: None)
     watch = Watch(run, "ranker", [], done=40, total=140, per_epoch=100)  # type: ignore[arg-type]
     clock.now += 90
     watch.step(1.0, 8)

@@ -1,0 +1,74 @@
+"""What stages and trainings do, in the user's words.
+
+A run keeps stages under short names, as in stages/tree-1-level-2.  People read a phrase instead, as in "training the
+classifiers of tree 1, level 2".  # stands for a number; {0} is the first number of a name, and {next} that plus one.
+"""
+
+from __future__ import annotations
+
+import re
+
+PHRASES = {
+    # texts and features
+    "words": "learning the vocabulary",
+    "features": "weighing the words of documents",
+    "documents": "weighing the words of documents",
+    "bags": "weighing the words of documents",
+    "valid-bags": "weighing the words of validation documents",
+    "label-texts": "reading the texts of labels",
+    "label-names": "reading the names of labels",
+    "tokens": "splitting documents into tokens",
+    "valid-tokens": "splitting validation documents into tokens",
+    "encoder": "loading the pretrained encoder",
+    "center": "computing the mean vector of documents",
+    "start": "making the first word vectors",
+    "vectors": "computing vectors",
+    # clusters of labels
+    "clusters": "grouping labels into clusters",
+    "clusters-again": "grouping labels into clusters again",
+    "clusters-0": "grouping labels into clusters again",
+    "clusters-#": "grouping labels into clusters again, for instance {next}",
+    "tree-#": "grouping labels into the clusters of tree {0}",
+    "graph": "linking labels to further clusters",
+    # what is learned
+    "centroids": "computing the centroids of labels",
+    "tree-#-level-#": "training the classifiers of tree {0}, level {1}",
+    "surrogate": "training word vectors on clusters",
+    "shortlister-0": "training the classifiers of clusters",
+    "shortlister-#": "training the classifiers of clusters, for instance {next}",
+    "shortlists-0": "finding the clusters of every document",
+    "shortlists-#": "finding the clusters of every document, for instance {next}",
+    "ranker-0": "training the classifiers of labels",
+    "ranker-#": "training the classifiers of labels, for instance {next}",
+    "label-encoder-#": "training the encoder of labels, round {next}",
+    "labels-#": "finding candidate labels of every document, round {next}",
+    "labels-last": "finding candidate labels with the final encoder",
+    "classifiers": "training the classifiers of labels",
+    "lightxml": "training encoder and classifiers",
+    "gudn": "training encoder and classifiers",
+    "recall": "training encoder and classifiers of clusters",
+    "opened": "finding the clusters of every document",
+    "rank": "training the classifiers of labels",
+    "warm-up": "training the encoder for better clusters",
+    "warm-up-vectors": "computing the vectors of documents",
+    "stage-1": "training encoder and classifiers, stage 1 of 2",
+    "stage-2": "training encoder, index and classifiers, stage 2 of 2",
+    "one-vs-all": "training encoder and classifiers of all labels",
+    # the sparse ranker behind another method
+    "proposed": "proposing labels for every document",
+    "ranker-words": "learning the vocabulary of the sparse ranker",
+    "ranker-features": "weighing words for the sparse ranker",
+    "ranker": "training the sparse ranker",
+    "weighed": "weighing both rankers against each other",
+}
+
+
+def phrase(name: str) -> str:
+    """What a stage does; a stage that nobody has described keeps its name.
+
+    >>> phrase("tree-1-level-2"), phrase("clusters-0"), phrase("clusters-3"), phrase("mine")  # doctest: +ELLIPSIS
+    ('training the classifiers of tree 1, level 2', ..., 'grouping labels into clusters again, for instance 4', 'mine')
+    """
+    numbers = [int(number) for number in re.findall(r"\d+", name)]
+    told = PHRASES.get(name) or PHRASES.get(re.sub(r"\d+", "#", name), name)
+    return told.format(*numbers, next=numbers[0] + 1) if numbers and told != name else told

@@ -1,0 +1,37 @@
+"""Stages have short names on disk and are told in words."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import longtail.methods
+from longtail.train.phrases import phrase
+
+METHODS = Path(longtail.methods.__file__).parent
+NAMING = {"stage", "train", "trained", "batches"}  # functions of the methods that take a stage's name
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """Stage names in a module, with 1 where a name has a number."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if getattr(call.func, "attr", getattr(call.func, "id", None)) in NAMING:
+            for given in call.args[:2]:
+                if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                    yield given.value
+                elif isinstance(given, ast.JoinedStr):
+                    yield "".join(part.value if isinstance(part, ast.Constant) else "1" for part in given.values)
+
+
+def test_every_stage_of_every_method_has_its_words():
+    names = {name for path in METHODS.rglob("*.py") for name in names_in(ast.parse(path.read_text("utf-8")))}
+    assert {"tree-1", "warm-up", "shortlister-1", "recall", "proposed", "valid-bags"} <= names
+    assert [name for name in names if phrase(name) == name] == []
+
+
+def test_numbers_of_a_name_are_in_its_words_and_instances_count_from_one():
+    assert phrase("tree-2-level-13") == "training the classifiers of tree 2, level 13"
+    assert phrase("ranker-0") == "training the classifiers of labels"
+    assert phrase("ranker-1") == "training the classifiers of labels, for instance 2"
+    assert phrase("stage-1") == "training encoder and classifiers, stage 1 of 2"
