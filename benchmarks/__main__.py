@@ -8,6 +8,7 @@ import sys
 EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("loading",),
     ("opening",),
+    ("unchanged", "after"),
     ("metrics",),
     ("tfidf",),
     ("nearest",),

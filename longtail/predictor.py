@@ -404,7 +404,7 @@ def _read_counts(path: Path) -> np.ndarray:
     try:
         # Mapped, so that a header that promises more than the file has takes no memory.
         counts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+    except Exception as error:  # NumPy reads the header as Python, and its tokenizer raises errors of its own
         raise ModelError(f"{path}: cannot be read as an array ({error})") from error
     if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind != "i" or counts.min(initial=0) < 0:
         raise ModelError(f"{path}: it must hold how many training documents each label has; copy the model again")
