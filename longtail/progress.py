@@ -223,6 +223,9 @@ _watched: ContextVar[Stage | None] = ContextVar("watched", default=None)
 
 def watch(say: Say | None, bar: bool = True) -> None:
     """From now on show counts that take long: without `bar` by lines alone, without `say` not at all."""
+    before = _watched.get()
+    if before is not None:
+        before._hide()
     _watched.set(None if say is None else Stage("", say, bar))
 
 

@@ -63,4 +63,7 @@ def main() -> None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
     notice.tell(say)
     progress.watch(say)
-    app()
+    try:
+        app()
+    finally:
+        progress.watch(None)

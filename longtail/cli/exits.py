@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from longtail import progress
 from longtail.cli.output import discard, say
 from longtail.errors import LongtailError, system_error
 
@@ -75,6 +76,7 @@ def _nobody_reads() -> bool:
 
 def _end(code: int, line: str = "") -> NoReturn:
     """Exit from a command."""
+    progress.watch(None)  # or the bar of work that an error left half done would stay, and the cursor hidden
     try:
         sys.stdout.flush()
     except OSError:

@@ -145,6 +145,18 @@ def test_only_one_bar_is_there_at_a_time():
         assert terminal.is_as_before
 
 
+def test_work_that_an_error_left_half_done_leaves_no_bar(clock: SimpleNamespace):
+    with on_a_terminal() as terminal:
+        progress.watch(ignore)
+        half_done = steps(range(10), "reading large.csv")
+        next(half_done)
+        clock.now += 5
+        next(half_done)
+        assert not terminal.is_as_before
+        progress.watch(None)
+        assert terminal.is_as_before
+
+
 def test_lines_that_are_printed_meanwhile_stand_above_the_bar():
     with on_a_terminal() as terminal, Stage("grouping labels", ignore):
         sys.stderr.write("careful: few documents\n")
