@@ -27,6 +27,7 @@ from longtail.methods.lightdxml.learn import (
     Layers,
     Meetings,
     Network,
+    Pair,
     Pairs,
     centroids,
     first_layers,
@@ -204,6 +205,28 @@ def test_classifiers_start_at_the_label_vectors_or_at_random(start: str):
         started(np.ones((1, 2), np.float32), nearest, 3, Config(dim=2, classifiers=learning)).fusion(None).labels.rows
     )
     assert (start == "labels") == np.allclose(rows, [[0, 1], [0, 0], [0.6, 0.8]])
+
+
+def test_gradients_of_the_label_encoder_are_the_same_every_time_on_two_threads():
+    """Gradients that threads add up in whatever order they come would make two trainings with one seed differ."""
+    rng, before = np.random.default_rng(0), torch.get_num_threads()
+    pairs, labels, dim = 20_000, 300, 64
+    layers = Layers(*f32(np.eye(dim), np.zeros(dim), np.eye(dim), np.zeros(dim)))
+    documents, means = (torch.from_numpy(rng.standard_normal((count, dim), np.float32)) for count in (500, labels))
+    places = (torch.from_numpy(rng.integers(most, size=pairs)) for most in (500, labels))
+    batch = Pair(documents, means, *places)
+
+    def gradient() -> torch.Tensor:
+        encoder = LabelEncoder(layers, False)
+        encoder.loss(batch).backward()
+        return encoder.first.weight.grad
+
+    torch.set_num_threads(2)
+    try:
+        first = gradient()
+        assert all(torch.equal(first, gradient()) for _ in range(20))
+    finally:
+        torch.set_num_threads(before)
 
 
 # -- step 6: prediction ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
@@ -159,7 +160,9 @@ class LabelEncoder(nn.Module):
 
     def loss(self, batch: Pair) -> Tensor:
         """(2): Σ log(1 + ‖x_i − Z_l‖²) over a document's labels, the mean over documents."""
-        apart = batch.documents[batch.document] - self(batch.means)[batch.label]
+        # F.embedding, not [ ]: threads sum the gradient of indexing in whatever order they come, so that two trainings
+        # with the same seed would differ.
+        apart = batch.documents[batch.document] - F.embedding(batch.label, self(batch.means))
         return torch.log1p(apart.square().sum(1)).sum() / len(batch.documents)
 
     def vectors(self, means: np.ndarray) -> np.ndarray:
