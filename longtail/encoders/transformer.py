@@ -4,7 +4,7 @@ Jiang et al., AAAI 2021 (LightXML), "Text representation":
 
     e = [e₁, …, e_n]        [CLS] in the last n layers, the last one first; or the mean of all tokens there
 
-Here is what reads texts with weights that no longer learn; learn/transformer.py is what learns them.
+Here is what reads texts with trained weights; learn/transformer.py trains them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from longtail.config import setting
 from longtail.corpus import Documents, Texts
 from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError, CorpusError, MissingExtraError
+from longtail.features.tokens import Tokens
 from longtail.invariants import Array, Number, Unsound, all_finite
 from longtail.progress import counting
 
@@ -28,27 +29,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TransformerReading:
     """How a transformer reads a text, and which of it learns."""
 
     max_tokens: int = setting(128, "tokens of a text that are read, special ones included", "512, or 128 for large")
     layers: int = setting(5, "last layers whose vectors make up a text's; all where there are fewer", "5; Fig. 2: 1")
     pool: Literal["cls", "mean"] = setting("mean", "a layer's vector: the mean of all tokens, or that of [CLS]", "cls")
     centred: bool = setting(
-        True, "vectors are taken from the mean of some training texts, which says nothing of any one of them", "false"
+        True, "the mean vector of some training texts is subtracted from every vector: it tells no two apart", "false"
     )
-    dropout: float = setting(0.1, "share of a text's vector dropped while learning", "0.5")
-    words: Literal["rows", "all", "frozen"] = setting(
-        "rows", "word vectors that move: those of a batch's words, all of them with weight decay, or none", "all"
+    word_lr: float | None = setting(
+        1e-3,
+        "peak learning rate of word vectors, of which a batch moves its own; none: all move, with the layers' rate",
+        "none",
     )
-    word_lr: float | None = setting(None, "peak learning rate of word vectors that move as rows; none: as the rest")
     recompute: bool = setting(False, "compute layers again for the gradient instead of keeping them: half the memory")
 
     def __post_init__(self) -> None:
-        if self.layers < 1 or not 0 <= self.dropout < 1:
-            raise ConfigError("reading.layers is at least 1, and reading.dropout a share below 1")
-        if self.word_lr is not None and (self.word_lr <= 0 or self.words != "rows"):
-            raise ConfigError('reading.word_lr is more than 0, and for reading.words = "rows" alone')
+        if self.layers < 1:
+            raise ConfigError("transformer.layers is at least 1")
+        if self.word_lr is not None and self.word_lr <= 0:
+            raise ConfigError("transformer.word_lr is more than 0, or none")
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,44 @@ class Transformer:
             if weights.dtype != np.float32 or not all_finite(weights):
                 raise Unsound(f"weights.{name} must hold finite float32 numbers")
 
+    @property
+    def dim(self) -> int:
+        """Length of a text's vector."""
+        return self._encoder.dim
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens it knows."""
+        return self.pieces.largest + 1
+
+    def read(self, documents: Documents) -> Tokens:
+        """Documents as token numbers."""
+        return self.pieces.encode(texts_of(documents))
+
+    def encode(self, tokens: Tokens) -> np.ndarray:
+        """e of every text, (texts, dim) float32."""
+        vectors = np.empty((len(tokens.offsets) - 1, self.dim), np.float32)
+        for rows, some in self._encoded(tokens):
+            vectors[rows] = some
+        return vectors
+
+    def before_block(self, tokens: Tokens) -> np.ndarray:
+        """The same: a transformer has no block."""
+        return self.encode(tokens)
+
+    def as_start(self) -> Transformer:
+        """For another training: itself."""
+        return self
+
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of a few documents at a time, (few, dim) float32, and which documents they are; the longest first."""
+        return self._encoded(self.read(documents))
+
+    def _encoded(self, tokens: Tokens) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         import torch
 
         from longtail.data.batches import longest_first, padded
 
-        tokens = self.pieces.encode(texts_of(documents))
         with counting(len(tokens.ids), "reading documents") as done:
             for rows in longest_first(np.diff(tokens.offsets), BATCH):
                 starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
@@ -96,17 +128,15 @@ class Transformer:
             from longtail.encoders.learn.transformer import TransformerEncoder, try_out
         except ImportError:
             raise MissingExtraError("a transformer", "train") from None
-        reading = Reading(layers=self.layers, pool=self.pool)  # type: ignore[arg-type]
-        encoder = TransformerEncoder(self, reading).eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        encoder = TransformerEncoder(self).eval().to("cuda" if torch.cuda.is_available() else "cpu")
         try_out(encoder)
         return encoder
 
 
-def center_of(start: Transformer, reading: Reading, texts: Texts, seed: int) -> np.ndarray:
+def center_of(start: Transformer, texts: Texts, seed: int) -> np.ndarray:
     """The mean vector of some texts, (dim,) float32."""
     some = np.sort(np.random.default_rng(seed).permutation(len(texts))[:SOME])
-    reads = replace(start, layers=reading.layers, pool=reading.pool, center=None)
-    vectors = [vectors for _, vectors in reads.batches(Documents(texts[some]))]
+    vectors = [vectors for _, vectors in replace(start, center=None).batches(Documents(texts[some]))]
     return np.concatenate(vectors).mean(axis=0)
 
 

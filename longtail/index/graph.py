@@ -47,12 +47,6 @@ class Walk:
     paths: Literal["best", "all"] = setting(
         "best", "what speaks for a label of several paths to it: the best alone, or the sum of all", "best"
     )
-    start: Literal["likely", "even"] = setting(
-        "likely",
-        "how edges start; likely: to the labels of most documents, with random weights; "
-        "even: whatever a label's frequency, firmest to its likeliest cluster",
-        "likely",
-    )
 
     def __post_init__(self) -> None:
         if min(self.beam, self.shortlist) < 1:
@@ -106,54 +100,28 @@ def partition(clusters: Clusters) -> Graph:
 # -- growing a graph out of a partition ----------------------------------------------------------------------------
 
 
-def likely_edges(
-    matches: sp.csr_array, labels: sp.csr_array, clusters: Clusters, most: int, seed: int, even: bool = False
-) -> Graph:
+def likely_edges(matches: sp.csr_array, labels: sp.csr_array, clusters: Clusters, most: int, seed: int) -> Graph:
     """A (10): for every cluster the labels of the documents that open it, at most so many, with random weights.
 
     `matches` is M (9), (documents, clusters); `labels` is Y.  A label that is among the likeliest of no cluster, or
     that no document has, stays where it was in `clusters`: every label hangs somewhere.
-
-    With `even` frequent labels do not crowd out rare ones: those with the largest A'_cl / √n_l are chosen, and weights
-    start as log(A'_cl / max_c A'_cl) + U(0, 1), so that each label is held firmly by its likeliest cluster.
     """
-    chosen, strengths = _fullest(matches, _evened(labels) if even else labels, min(most, labels.shape[1]))
-    left_out = np.setdiff1d(clusters.labels, chosen)
-    kept = partition(_only(clusters, left_out)).labels
+    chosen = _fullest(matches, labels, min(most, labels.shape[1]))
+    kept = partition(_only(clusters, np.setdiff1d(clusters.labels, chosen))).labels
     together = np.hstack([chosen, kept])
     order = np.argsort(together == PAD, axis=1, kind="stable")
     order = order[:, : max(1, int((together != PAD).sum(axis=1).max()))]
     together = np.take_along_axis(together, order, axis=1)
     weights = np.random.default_rng(seed).random(together.shape, np.float32)
-    if even:
-        firm = np.hstack([_log_shares_of_best(chosen, strengths, labels.shape[1]), np.zeros(kept.shape, np.float32)])
-        weights += np.take_along_axis(firm, order, axis=1)
     return Graph(together, np.where(together == PAD, np.float32(0), weights))
 
 
-def _evened(labels: sp.csr_array) -> sp.csr_array:
-    """Each of a label's n documents counts 1 / √n, so that frequent labels weigh more, but far less than n times."""
-    counts = np.bincount(labels.indices, minlength=labels.shape[1])
-    return sp.csr_array(labels * (1 / np.sqrt(np.maximum(counts, 1))).astype(np.float32))
-
-
-def _log_shares_of_best(chosen: np.ndarray, strengths: np.ndarray, n_labels: int) -> np.ndarray:
-    """log(A'_cl / max_c A'_cl) over the edges there are, (clusters, most) float32; 0 at PAD."""
-    inside, best = chosen != PAD, np.zeros(n_labels, np.float32)
-    np.maximum.at(best, chosen[inside], strengths[inside])
-    logs = np.zeros(chosen.shape, np.float32)
-    least = np.finfo(np.float32).tiny  # a belief may be so small that it is none
-    logs[inside] = np.log(np.maximum(strengths[inside], least) / np.maximum(best[chosen[inside]], least))
-    return logs
-
-
-def _fullest(matches: sp.csr_array, labels: sp.csr_array, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """The labels with the largest entries in each row of A' = Mᵀ Y, and these, (clusters, most) each."""
+def _fullest(matches: sp.csr_array, labels: sp.csr_array, most: int) -> np.ndarray:
+    """The labels with the largest entries in each row of A' = Mᵀ Y, (clusters, most)."""
     by_cluster = sp.csr_array(matches.T)
     starts = range(0, by_cluster.shape[0], CLUSTERS_AT_ONCE)
     products = (by_cluster[start : start + CLUSTERS_AT_ONCE] @ labels for start in starts)
-    found = [top_of_rows(rows_of(sp.csr_array(product)), most) for product in products]
-    return np.concatenate([names for names, _ in found]), np.concatenate([entries for _, entries in found])
+    return np.concatenate([top_of_rows(rows_of(sp.csr_array(product)), most)[0] for product in products])
 
 
 CLUSTERS_AT_ONCE = 256  # rows of A' that are held at once: each may have an entry for every label

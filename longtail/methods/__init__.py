@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from longtail.errors import ConfigError
 
@@ -23,12 +27,42 @@ METHODS = {
 }
 
 
-def method(name: str) -> ModuleType:
-    """The module of a method: Config, fit, need and the model's class."""
+def method(name: str) -> Method:
+    """A method by its name, or as NAME/VARIANT a variant of it that only checks a claim of its paper."""
     if not isinstance(name, str):
         raise ConfigError(f"the method is {name!r:.60}; give its name first, such as 'linear'")
-    if name not in METHODS:
-        close = difflib.get_close_matches(name, METHODS, 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(METHODS)}"
-        raise ConfigError(f"no method is called {name!r}; {hint}")
-    return import_module(METHODS[name])
+    own, slash, variant = name.partition("/")
+    if own not in METHODS:
+        raise ConfigError(f"no method is called {name!r}; {_suggested(own, METHODS)}")
+    module = import_module(METHODS[own])
+    fit = _varied(module, own, variant) if slash else module.fit
+    return Method(name, module.Config, fit, module.need, getattr(module, "CPU_ONLY", False))
+
+
+@dataclass(frozen=True)
+class Method:
+    """What every method offers; `fit` declares the class of the model that it returns."""
+
+    name: str
+    Config: Any  # a frozen dataclass
+    fit: Callable[..., Any]
+    need: Callable[..., Any]
+    cpu_only: bool
+
+
+def _varied(module: ModuleType, name: str, variant: str) -> Callable[..., Any]:
+    """The method's `fit` told to train a variant."""
+    variants = getattr(module, "VARIANTS", {})
+    if variant not in variants:
+        raise ConfigError(f"{name} has no variant {variant!r}; {_suggested(variant, variants)}")
+
+    @wraps(module.fit)
+    def fit(*inputs: Any) -> Any:  # noqa: ANN401 - what the method's own takes and returns
+        return module.fit(*inputs, variant=variants[variant])
+
+    return fit
+
+
+def _suggested(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {close[0]}?" if close else f"there are: {', '.join(known) or 'none'}"

@@ -45,4 +45,4 @@ def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
 
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
-    return reranked.need(elias.need(corpus, config.elias), corpus, config, config.elias.words, config.elias.bag.dim)
+    return reranked.need(elias.need(corpus, config.elias), corpus, config, config.elias.encoding)

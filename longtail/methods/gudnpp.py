@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 
 from longtail.config import setting
 from longtail.corpus import Corpus
-from longtail.encoders.pretrained import size_of
 from longtail.methods import gudn
 from longtail.methods.shared import reranked
-from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
+from longtail.methods.shared.clustered.model import ClusteredEncoder
 from longtail.methods.shared.reranked import Reranked, Reranking
-from longtail.methods.shared.transformer_reading import vector_length
 from longtail.train.run import Need, Run
 
 
@@ -31,22 +29,20 @@ class Config(Reranking):
 
 @dataclass(frozen=True)
 class GudnPlusPlus(Reranked):
-    """A transformer with its heads, and a ranker of what they propose."""
+    """An encoder with its heads, and a ranker of what they propose."""
 
-    proposer: ClusteredTransformer
+    proposer: ClusteredEncoder
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> GudnPlusPlus:
     """GUDN, then the ranker."""
 
-    def learn(train: Corpus, run: Run) -> ClusteredTransformer:
+    def learn(train: Corpus, run: Run) -> ClusteredEncoder:
         return gudn.fit(train, replace(config.gudn, seed=config.seed), run)
 
-    return reranked.rerank(GudnPlusPlus, corpus, config, config.gudn.recall.words, learn, run)
+    return reranked.rerank(GudnPlusPlus, corpus, config, config.gudn.words, learn, run)
 
 
 def need(corpus: Corpus, config: Config) -> Need:
     """What both take."""
-    proposer = config.gudn
-    dim = vector_length(size_of(proposer.encoder), proposer.reading)
-    return reranked.need(gudn.need(corpus, proposer), corpus, config, proposer.recall.words, dim)
+    return reranked.need(gudn.need(corpus, config.gudn), corpus, config, config.gudn.encoding)

@@ -87,7 +87,7 @@ def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
 
 def check_device(name: str, device: str) -> None:
     """Raise unless a method can train on this device: cpu, cuda, cuda:1."""
-    device_of.check_device(device, name, cpu_only=getattr(method(name), "CPU_ONLY", False))
+    device_of.check_device(device, name, cpu_only=method(name).cpu_only)
 
 
 def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:

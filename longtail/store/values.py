@@ -6,6 +6,7 @@ import dataclasses
 import math
 import types
 import typing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ def read(directory: Path, kind: type[Value]) -> Value:
 def write_parts(directory: Path, value: Any, arrays_file: str) -> Any:  # noqa: ANN401
     """Write the arrays and string lists of `value`; returns the rest, which JSON can hold."""
     arrays: dict[str, np.ndarray] = {}
-    plain = _take_apart(value, "", arrays, directory)
+    plain = _Writer(directory, arrays).take_apart(value, "")
     save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, directory / arrays_file)
     return plain
 
@@ -53,7 +54,7 @@ def read_plain(directory: Path, kind: type[Value], plain: Any) -> Value:  # noqa
 
 def _read(directory: Path, kind: type[Value], plain: Any, arrays: dict[str, np.ndarray]) -> Value:  # noqa: ANN401
     try:
-        return _put_together(kind, plain, "", arrays, directory)
+        return _Reader(directory, arrays).put_together(kind, plain, "")
     except Unsound as error:
         raise ModelError(f"{directory}: {error}; it is damaged, or longtail did not write it") from error
 
@@ -61,19 +62,35 @@ def _read(directory: Path, kind: type[Value], plain: Any, arrays: dict[str, np.n
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _take_apart(value: Any, path: str, arrays: dict[str, np.ndarray], directory: Path) -> Any:  # noqa: ANN401
-    """What JSON can hold of `value`; its arrays go to `arrays`, its lists of strings to files."""
-    if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value)]
-        return {name: _take_apart(getattr(value, name), _at(path, name), arrays, directory) for name in names}
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        write_json(directory / f"{path or 'strings'}.json", value)
-        return None
-    if isinstance(value, (list, tuple)):
-        return [_take_apart(item, _at(path, str(at)), arrays, directory) for at, item in enumerate(value)]
-    if value is None or (isinstance(value, (bool, int, float, str, dict)) and not _are_named_arrays(value)):
-        return value
-    return _take_arrays(value, path, arrays)
+@dataclass(frozen=True)
+class _Writer:
+    directory: Path
+    arrays: dict[str, np.ndarray]
+    written: dict[int, str] = field(default_factory=dict)  # where each dataclass was written, by its identity
+
+    def take_apart(self, value: Any, path: str) -> Any:  # noqa: ANN401
+        """What JSON can hold of `value`; its arrays go to `arrays`, its lists of strings to files."""
+        if dataclasses.is_dataclass(value):
+            return self._take_dataclass(value, path)
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            write_json(self.directory / f"{path or 'strings'}.json", value)
+            return None
+        if isinstance(value, (list, tuple)):
+            return [self.take_apart(item, _at(path, str(at))) for at, item in enumerate(value)]
+        if value is None or (isinstance(value, (bool, int, float, str, dict)) and not _are_named_arrays(value)):
+            return value
+        return _take_arrays(value, path, self.arrays)
+
+    def _take_dataclass(self, value: Any, path: str) -> dict[str, Any]:  # noqa: ANN401
+        """Its fields; of a part that several others share, where it was written first."""
+        if id(value) in self.written:
+            return {SAME: self.written[id(value)]}
+        self.written[id(value)] = path
+        names = [item.name for item in dataclasses.fields(value)]
+        return {name: self.take_apart(getattr(value, name), _at(path, name)) for name in names}
+
+
+SAME = "same as"  # in place of the fields of a part that is written elsewhere
 
 
 def _are_named_arrays(value: Any) -> bool:  # noqa: ANN401
@@ -100,41 +117,82 @@ def _take_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:  
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _put_together(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray], directory: Path) -> Any:  # noqa: ANN401
-    origin, kinds = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):  # X | None
-        # An absent value left no trace; arrays leave none in the JSON either, so look for theirs.
-        if plain is None and not any(name == path or name.startswith(f"{path}.") for name in arrays):
-            return None
-        return _put_together(next(k for k in kinds if k is not type(None)), plain, path, arrays, directory)
-    if dataclasses.is_dataclass(kind):
-        return _put_dataclass(kind, plain, path, arrays, directory)
-    if kind == list[str] and plain is None:
-        return _strings(directory / f"{path or 'strings'}.json")
-    if origin in (list, tuple):
-        items = _as_plain(list, plain, path)
+@dataclass(frozen=True)
+class _Reader:
+    directory: Path
+    arrays: dict[str, np.ndarray]
+    found: dict[str, Any] = field(default_factory=dict)  # every dataclass read so far, by its path
+
+    def put_together(self, kind: Any, plain: Any, path: str) -> Any:  # noqa: ANN401
+        """The value of this kind at this path."""
+        origin, kinds = typing.get_origin(kind), typing.get_args(kind)
+        if origin in (typing.Union, types.UnionType):
+            # An absent value left no trace; arrays leave none in the JSON either, so look for theirs.
+            if type(None) in kinds and plain is None and not self._has_arrays(path):
+                return None
+            choices = tuple(choice for choice in kinds if choice is not type(None))
+            if _is_shared(plain):
+                return self._shared(choices, plain[SAME], path)
+            return self.put_together(_member(choices, plain), plain, path)
+        if dataclasses.is_dataclass(kind):
+            return self._put_dataclass(kind, plain, path)
+        if kind == list[str] and plain is None:
+            return _strings(self.directory / f"{path or 'strings'}.json")
+        if origin in (list, tuple):
+            return self._put_items(kind, plain, path)
+        return _put_arrays(kind, plain, path, self.arrays)
+
+    def _has_arrays(self, path: str) -> bool:
+        return any(name == path or name.startswith(f"{path}.") for name in self.arrays)
+
+    def _put_items(self, kind: Any, plain: Any, path: str) -> Any:  # noqa: ANN401
+        origin, kinds, items = typing.get_origin(kind), typing.get_args(kind), _as_plain(list, plain, path)
         inner = kinds if origin is tuple and kinds[-1] is not Ellipsis else [kinds[0]] * len(items)
         if len(inner) != len(items):
             raise Unsound(f"{path} has {len(items)} parts, and must have {len(inner)}")
         pairs = enumerate(zip(inner, items))
-        return origin(_put_together(k, item, _at(path, str(at)), arrays, directory) for at, (k, item) in pairs)
-    return _put_arrays(kind, plain, path, arrays)
+        return origin(self.put_together(k, item, _at(path, str(at))) for at, (k, item) in pairs)
+
+    def _put_dataclass(self, kind: Any, plain: Any, path: str) -> Any:  # noqa: ANN401
+        """A dataclass of parts that are whole, checked to fit together."""
+        given, hints = _as_plain(dict, plain, path), typing.get_type_hints(kind)
+        if _is_shared(given):
+            return self._shared((kind,), given[SAME], path)
+        if wrong := _wrong_fields(kind, given):
+            raise Unsound(f"{path or kind.__name__}: {', '.join(sorted(wrong)[:3])} is missing, or is no part of it")
+        parts = {name: self.put_together(hints[name], given[name], _at(path, name)) for name in given}
+        try:
+            value = kind(**parts)
+        except LongtailError as error:  # from __post_init__, which does not know where it is read
+            raise Unsound(f"{path or kind.__name__}: {error}") from error
+        invariants.check(value, path or kind.__name__)
+        self.found[path] = value
+        return value
+
+    def _shared(self, kinds: tuple[Any, ...], where: object, path: str) -> Any:  # noqa: ANN401
+        """A part that was read before, under another path."""
+        value = self.found.get(where) if isinstance(where, str) else None
+        if type(value) not in kinds:
+            raise Unsound(f"{path} is the same as {where!r:.60}, where no {kinds[0].__name__} was read")
+        return value
 
 
-def _put_dataclass(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray], directory: Path) -> Any:  # noqa: ANN401
-    """A dataclass of parts that are whole, checked to fit together."""
-    given, hints = _as_plain(dict, plain, path), typing.get_type_hints(kind)
+def _is_shared(plain: Any) -> bool:  # noqa: ANN401
+    return isinstance(plain, dict) and plain.keys() == {SAME}
+
+
+def _member(choices: tuple[Any, ...], plain: Any) -> Any:  # noqa: ANN401
+    """Which kind of a union this is: of several dataclasses, the one with these fields."""
+    if len(choices) == 1 or not isinstance(plain, dict):
+        return choices[0]
+    return next((kind for kind in choices if not _wrong_fields(kind, plain)), choices[0])
+
+
+def _wrong_fields(kind: Any, given: dict[str, Any]) -> set[str]:  # noqa: ANN401
+    """Fields that are missing, and those that the dataclass does not have."""
     fields = {item.name: item for item in dataclasses.fields(kind)}
     needed = {name for name, item in fields.items() if _has_no_default(item)}
-    if wrong := (given.keys() - fields.keys()) | (needed - given.keys()):
-        raise Unsound(f"{path or kind.__name__}: {', '.join(sorted(wrong)[:3])} is missing, or is no part of it")
-    parts = {name: _put_together(hints[name], given[name], _at(path, name), arrays, directory) for name in given}
-    try:
-        value = kind(**parts)
-    except LongtailError as error:  # from __post_init__, which does not know where it is read
-        raise Unsound(f"{path or kind.__name__}: {error}") from error
-    invariants.check(value, path or kind.__name__)
-    return value
+    return (given.keys() - fields.keys()) | (needed - given.keys())
 
 
 def _has_no_default(item: dataclasses.Field) -> bool:

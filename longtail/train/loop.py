@@ -48,6 +48,7 @@ from longtail.train.averaging import Average
 from longtail.train.claim import changes
 from longtail.train.optim import Optim, groups_of, rate
 from longtail.train.phrases import phrase
+from longtail.train.settings import LAST
 from longtail.train.watch import Watch
 
 if TYPE_CHECKING:
@@ -93,14 +94,13 @@ class Training:
         self.average = self._average()
         self.step = 0  # batches done since the first epoch began
         self.latest: dict[str, float] = {}  # metrics of the last validation,
-        self.best: dict[str, float] = {}  # of the best one,
-        self.waited = 0  # and how many came after that
+        self.best: dict[str, float] = {}  # and of the best one
         self.on_disk, self.saved = 0, time.monotonic()  # the step of the last checkpoint, and when it was written
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def go(self, epochs: int, asked_to_stop: threading.Event) -> None:
-        """Up to the end of so many epochs, or until validation has stopped improving."""
+        """Up to the end of so many epochs."""
         self.model.train()
         with Watch(self.run, self.name, self.groups, self.step, self.total, self.per_epoch) as watch:
             while self.step < epochs * self.per_epoch and not self.is_over:
@@ -117,8 +117,6 @@ class Training:
                         self.validate(watch)
                     if self.is_due_for_checkpoint or asked_to_stop.is_set():
                         self.save_between_steps(stop=asked_to_stop.is_set())
-                    if self.is_over:
-                        break
 
     def start_epoch(self, epoch: int) -> None:
         """Let the model prepare for an epoch, if it wants to."""
@@ -158,21 +156,25 @@ class Training:
             group.gathered += share
             done, due = (group.steps(batches, self.per_epoch) for batches in (self.step, self.step + 1))
             if due > done:
-                group.step(rate(self.optim, done, group.steps(self.total, self.per_epoch)), self.optim.clip)
+                group.step(rate(self.optim, done, group.steps(self.total, self.per_epoch)))
         return value
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to learn: all epochs are done, or patience is."""
-        return self.step >= self.total or 0 < self.optim.patience <= self.waited
+        """Whether nothing is left to learn."""
+        return self.step >= self.total
 
     # -- validation -----------------------------------------------------------------------------------------------
 
     @property
+    def keeps_best(self) -> bool:
+        """Whether validation documents choose the weights that are kept."""
+        return self.optim.keep != LAST
+
+    @property
     def is_due_for_validation(self) -> bool:
-        """Every so many epochs or parts of one, and at the end."""
-        every = max(1, round(self.optim.valid_every * self.per_epoch))
-        return self.valid is not None and (self.step % every == 0 or self.step == self.total)
+        """After every epoch."""
+        return self.valid is not None and self.step % self.per_epoch == 0
 
     def validate(self, watch: Watch) -> None:
         """Judge the weights as they would be kept, the average where there is one, and keep the best."""
@@ -180,11 +182,9 @@ class Training:
         with self.average.in_place(), watch.stage.aside():
             self.latest = self._metrics()
             if self.latest[self.optim.metric] > self.best.get(self.optim.metric, -math.inf):
-                self.best, self.waited = self.latest, 0
-                if self.optim.keep == "best":
+                self.best = self.latest
+                if self.keeps_best:
                     checkpoint.write(self.place / "best", self.best, checkpoint.weights_of(self.model))
-            else:
-                self.waited += 1
         watch.validated(self.latest, time.monotonic() - started)
 
     def _metrics(self) -> dict[str, float]:
@@ -207,7 +207,7 @@ class Training:
     @property
     def is_due_for_checkpoint(self) -> bool:
         """Every so many seconds."""
-        return time.monotonic() - self.saved >= self.optim.checkpoint_every
+        return time.monotonic() - self.saved >= self.run.checkpoint_every
 
     def save_between_steps(self, stop: bool) -> None:
         """Checkpoint unless gradients are waiting for a group's next step, which comes soon."""
@@ -246,7 +246,7 @@ class Training:
 
     def finish(self) -> None:
         """Settle for the weights to keep and write them."""
-        if self.best and self.optim.keep == "best":
+        if self.best and self.keeps_best:
             checkpoint.put_weights(self.model, checkpoint.read(self.place / "best", self.device)[1])
         else:
             self.average.apply()
@@ -264,21 +264,21 @@ class Training:
         return True
 
     def _state(self) -> dict[str, Any]:
-        progress = {"step": self.step, "latest": self.latest, "best": self.best, "waited": self.waited}
+        progress = {"step": self.step, "latest": self.latest, "best": self.best}
         return progress | {"training": self._identity()}
 
     def _read(self, which: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         state, tensors = checkpoint.read(self.place / which, self.device)
         if differences := changes(state["training"], self._identity()):
             raise RunError(f"{self.place / which} is of another training: {'; '.join(differences)}")
-        self.step, self.latest, self.best, self.waited = (state[key] for key in ("step", "latest", "best", "waited"))
+        self.step, self.latest, self.best = (state[key] for key in ("step", "latest", "best"))
         return state, tensors
 
     def _identity(self) -> dict[str, Any]:
         return dataclasses.asdict(self.optim) | {"seed": self.seed, "documents": len(self.batches.lengths)}
 
     def _kept(self) -> dict[str, float]:
-        return self.best if self.optim.keep == "best" else self.latest
+        return self.best if self.keeps_best else self.latest
 
     # -- small parts ----------------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class Training:
         epoch, at = divmod(self.step, self.per_epoch)
         return RunError(
             f"{phrase(self.name)}: {what} in epoch {epoch + 1}, batch {at + 1}. "
-            f"Start a new run with a smaller learning rate (lr = {self.optim.lr:g} now), a warm-up, or clip = 1; "
+            f"Start a new run with smaller learning rates (row_lr = {self.optim.row_lr:g} now) or a warm-up; "
             "the last checkpoint here is from before."
         )
 
@@ -319,9 +319,12 @@ def rank(model: nn.Module, batches: Batches, k: int, batch_size: int, device: st
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch with its tensors on `device`."""
+    """The batch, a dataclass of tensors and of other such dataclasses, with its tensors on `device`."""
     values = {item.name: getattr(batch, item.name) for item in dataclasses.fields(batch)}  # type: ignore[arg-type]
-    moved = {name: value.to(device) for name, value in values.items() if isinstance(value, torch.Tensor)}
+    moved: dict[str, Any] = {
+        name: value.to(device) for name, value in values.items() if isinstance(value, torch.Tensor)
+    }
+    moved |= {name: on_device(value, device) for name, value in values.items() if dataclasses.is_dataclass(value)}
     return dataclasses.replace(batch, **moved)  # type: ignore[type-var]
 
 

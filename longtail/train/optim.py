@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from longtail.train.settings import Optim
 
@@ -20,8 +20,8 @@ class Group:
 
         def groups(self, optim):
             return [
-                Group("encoder", adamw(self.encoder.parameters(), self.config.encoder_lr, optim.weight_decay)),
-                Group("labels", torch.optim.SparseAdam([self.labels.weight], optim.lr), accumulate=10),
+                Group("encoder", adamw(self.encoder.parameters(), optim.lr, optim.weight_decay)),
+                Group("labels", torch.optim.SparseAdam([self.labels.weight], optim.row_lr), accumulate=10),
             ]
     """
 
@@ -40,12 +40,10 @@ class Group:
         epochs, rest = divmod(batches, per_epoch)
         return epochs * math.ceil(per_epoch / self.accumulate) + rest // self.accumulate
 
-    def step(self, rate: float, clip: float) -> None:
+    def step(self, rate: float) -> None:
         """Move by the mean gradient of what was gathered, at `rate` times the peak learning rate."""
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         scale = 1 / self.gathered
-        if clip:
-            scale *= min(1.0, clip / (scale * norm(gradients) + 1e-12))
         if scale != 1:
             for gradient in gradients:
                 gradient.mul_(scale)
@@ -54,12 +52,6 @@ class Group:
         self.optimiser.step()
         self.optimiser.zero_grad()
         self.gathered = 0.0
-
-
-def norm(gradients: Iterable[Tensor]) -> float:
-    """Euclidean length of all gradients taken as one vector; sparse ones count each row once."""
-    values = (gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients)
-    return math.sqrt(sum(float(value.square().sum()) for value in values))
 
 
 def adamw(
@@ -77,7 +69,7 @@ def adamw(
 def groups_of(model: nn.Module, optim: Optim) -> list[Group]:
     """The model's own groups, or one AdamW over everything."""
     if not hasattr(model, "groups"):
-        return [Group("all", adamw(model.parameters(), optim.lr, optim.weight_decay), optim.accumulate)]
+        return [Group("all", adamw(model.parameters(), optim.lr or optim.row_lr, optim.weight_decay), optim.accumulate)]
     groups: list[Group] = model.groups(optim)  # type: ignore[operator]
     # A weight that nobody moves, or two move, trains without complaint and is found weeks later.
     owners = Counter(id(parameter) for group in groups for parameter in group.parameters)

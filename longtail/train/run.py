@@ -68,6 +68,8 @@ class Need:
 class Run:
     """A resumable training: `stage` and `train` return what an earlier attempt already finished."""
 
+    checkpoint_every = 300.0  # seconds between two checkpoints of a training
+
     def __init__(
         self,
         directory: Path,

@@ -1,4 +1,4 @@
-"""The half of a bag encoder that learns (see bag.py for the formulas): in torch, its bags compiled."""
+"""A bag encoder while it learns (see ../bag.py for the formulas): in torch, its bags compiled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
-from longtail.encoders.bag import BagEncoder
+from longtail.encoders.bag import GatedBlock, ResidualBlock, TokenBag
+from longtail.encoders.learn.batches import BagInput
 from longtail.kernels.bag import bag_gradients, bag_sums
+from longtail.kernels.csr import Rows, take
 from longtail.kernels.dropout import dropped
 from longtail.kernels.gates import mixed, mixed_gradients
 
@@ -103,27 +105,122 @@ class _CompiledMixture(torch.autograd.Function):
 
 
 class Block(nn.Module):
-    """ℰ: what a bag says, and what a residual layer of norm at most 1 makes of it."""
+    """ℰ: what a bag says, and what a residual layer of norm at most 1 makes of it; DECAF's."""
 
     def __init__(self, dim: int, dropout: float):
         super().__init__()
-        linear = nn.Linear(dim, dim)
-        with torch.no_grad():
-            linear.weight.copy_(torch.eye(dim))
-            linear.bias.zero_()
-        self.residual = spectral_norm(linear)
-        self.gates, self.dropout = Gates(dim), Dropout(dropout)
+        self.residual, self.gates, self.dropout = of_norm_one(dim), Gates(dim), Dropout(dropout)
 
     def forward(self, sums: Tensor) -> Tensor:
         """(texts, dim) from the texts' bags."""
         return self.gates(sums, self.residual(self.dropout(sums.relu())))
 
+    def documents(self, sums: Tensor) -> Tensor:
+        """x̂ of documents, which go through one more ReLU than label texts."""
+        return self(sums).relu()
 
-def exported(vectors: Tensor, block: Block) -> BagEncoder:
-    """Export token vectors and a trained block to NumPy for inference."""
-    block.eval()
+    def export(self) -> GatedBlock:
+        """Export to NumPy for inference."""
+        gate = self.gates.beta.sigmoid()
+        residual, offset = gate[:, None] * self.residual.weight, gate * self.residual.bias
+        return GatedBlock(*map(array, (residual, offset, self.gates.alpha.sigmoid())))
+
+
+class Residual(nn.Module):
+    """h + ReLU(R h + r) with h = ReLU(E x); LightDXML's."""
+
+    def __init__(self, dim: int, dropout: float):
+        super().__init__()
+        self.residual, self.dropout = of_norm_one(dim), Dropout(dropout)
+
+    def documents(self, sums: Tensor) -> Tensor:
+        """x̂ of documents."""
+        positive = self.dropout(sums.relu())
+        return positive + self.dropout(self.residual(positive).relu())
+
+    def export(self) -> ResidualBlock:
+        """Export to NumPy for inference."""
+        return ResidualBlock(array(self.residual.weight), array(self.residual.bias))
+
+
+def of_norm_one(dim: int) -> nn.Linear:
+    """A linear layer that starts as the identity and whose largest singular value is 1."""
+    linear = nn.Linear(dim, dim)
     with torch.no_grad():
-        gate = block.gates.beta.sigmoid()
-        residual, offset = gate[:, None] * block.residual.weight, gate * block.residual.bias  # type: ignore[operator]
-        parts = vectors, residual, offset, block.gates.alpha.sigmoid()
-        return BagEncoder(*(np.array(part.detach().cpu().numpy(), np.float32) for part in parts))
+        linear.weight.copy_(torch.eye(dim))
+        linear.bias.zero_()
+    return spectral_norm(linear)  # type: ignore[return-value]
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """A copy in NumPy that does not learn."""
+    return np.array(tensor.detach().cpu().numpy(), np.float32)
+
+
+LEARNING_BLOCKS: dict[type, type[Block | Residual]] = {GatedBlock: Block, ResidualBlock: Residual}
+
+
+class LearningBag(nn.Module):
+    """Token vectors and a block, which starts anew.
+
+    `label_texts` are bags of the texts that label or cluster rows are read from, if they are.
+    """
+
+    def __init__(self, start: TokenBag, dropout: float, words_dropped: float = 0.0, label_texts: Rows | None = None):
+        super().__init__()
+        self.reader, self.dim, self.label_texts = start.reader, start.dim, label_texts
+        self.vectors = nn.Parameter(torch.from_numpy(np.array(start.vectors)))
+        kind = LEARNING_BLOCKS[type(start.block)]
+        self.block: Block | Residual = kind(self.dim, dropout)
+        self.words = Dropout(words_dropped)
+        self.drop = Dropout(dropout) if kind is Block else nn.Identity()  # Residual drops inside
+
+    def forward(self, texts: BagInput) -> Tensor:
+        """x̂ of each document, (documents, dim); `drop` is for the caller to apply."""
+        return self.with_labels(texts)[0]
+
+    def with_labels(self, texts: BagInput) -> tuple[Tensor, Tensor]:
+        """x̂ of each document, and E z of each label text behind them."""
+        sums = bag(self.vectors, texts.starts, texts.tokens, self._words_dropped(texts))
+        return self.block.documents(sums[: texts.documents]), sums[texts.documents :]
+
+    def _words_dropped(self, texts: BagInput) -> Tensor:
+        """The weights, some of the documents' tokens dropped; those of label texts stay."""
+        own = int(texts.starts[texts.documents])
+        dropped = self.words(texts.weights[:own])
+        return dropped if own == len(texts.weights) else torch.cat([dropped, texts.weights[own:]])
+
+    def of_labels(self, labels: Tensor) -> Tensor:
+        """E z of these labels' texts, (labels, dim)."""
+        assert self.label_texts is not None
+        bags = take(self.label_texts, labels.detach().cpu().numpy())
+        return bag(self.vectors, *(torch.from_numpy(part).to(self.vectors.device) for part in bags))
+
+    def start_epoch(self) -> None:
+        """Label texts are read anew in every batch, so there is nothing to prepare."""
+
+    def rates(self, lr: float | None, row_lr: float) -> tuple[float, float]:
+        """Learning rates of the block and of token vectors: the block moves with every batch, a token with few."""
+        return (BLOCK_SHARE * row_lr if lr is None else lr), row_lr
+
+    @property
+    def tables(self) -> list[nn.Parameter]:
+        """What a batch touches few rows of: token vectors."""
+        return [self.vectors] if self.vectors.requires_grad else []
+
+    @property
+    def dense(self) -> list[nn.Parameter]:
+        """The block's."""
+        return list(self.block.parameters())
+
+    def export(self) -> TokenBag:
+        """Export to NumPy for inference."""
+        learning = self.training
+        self.eval()
+        with torch.no_grad():
+            exported = TokenBag(self.reader, array(self.vectors), self.block.export())
+        self.train(learning)
+        return exported
+
+
+BLOCK_SHARE = 0.1  # of row_lr

@@ -1,8 +1,13 @@
-"""What an encoder reads of a few documents while it learns: bags of tokens, or padded tokens; and their true labels."""
+"""What an encoder reads of a few documents while it learns, and what is true of them.
+
+Texts are read once before a training (see encoder.py), as bags or as tokens; a batch takes some of them.  Behind the
+documents of a batch may stand label texts, for rows that are read from these (rankers/learn/label_rows.py).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,81 +16,120 @@ from torch import Tensor
 
 from longtail.corpus import PAD
 from longtail.data.batches import padded
+from longtail.features.tokens import Tokens
 from longtail.kernels.csr import Rows, take
 
 
-def positives(labels: sp.csr_array, rows: np.ndarray) -> Tensor:
-    """The true labels of the documents at `rows`: (rows, most) int64, PAD where a document has fewer."""
-    return torch.from_numpy(padded(labels.indices, labels.indptr[rows], labels.indptr[rows + 1], PAD))
+@dataclass(frozen=True)
+class BagInput:
+    """Weighed tokens, in no order, of a few documents and then of a few label texts."""
+
+    documents: int
+    starts: Tensor  # (texts + 1,) text i has tokens[starts[i]:starts[i + 1]]
+    tokens: Tensor
+    weights: Tensor
 
 
 @dataclass(frozen=True)
-class TokenBatch:
-    """Tokens and true labels of a few documents."""
+class TokenInput:
+    """Tokens of a few documents in their order."""
 
-    rows: Tensor  # (batch,) which documents these are
-    ids: Tensor  # (batch, longest) token ids, the tokenizer's padding id behind each document's end
+    ids: Tensor  # (batch, longest) the tokenizer's padding id behind each document's end
     lengths: Tensor  # (batch,) tokens of each document
-    positives: Tensor  # (batch, most) true labels, PAD where a document has fewer
-
-    @property
-    def mask(self) -> Tensor:
-        """(batch, longest) true where there is a token."""
-        return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
+    labels: Tensor | None = None  # (labels,) whose texts are wanted too
+    uneven: bool = False  # whether lengths differ much, because nobody sorted the documents by them
 
 
-@dataclass(frozen=True)
-class TokenBatches:
-    """Tokenised documents laid end to end: document i is ids[offsets[i]:offsets[i + 1]]."""
+Input = BagInput | TokenInput
 
-    ids: np.ndarray  # (tokens,) may be mapped from disk
-    offsets: np.ndarray  # (documents + 1,)
-    labels: sp.csr_array
-    pad: int  # the tokenizer's padding id
-    filtered: sp.csr_array | None = None
+
+class ReadTexts(Protocol):
+    """Documents as an encoder reads them."""
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each document."""
-        return np.diff(self.offsets)
+        """(documents,) how much there is to read in each; documents of like length share a batch."""
 
-    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> TokenBatch:
-        """The documents at `rows`, padded to the longest of them."""
-        starts, stops = self.offsets[rows], self.offsets[rows + 1]
-        return TokenBatch(
-            rows=torch.from_numpy(np.asarray(rows, np.int64)),
-            ids=torch.from_numpy(padded(self.ids, starts, stops, self.pad)),
-            lengths=torch.from_numpy(np.asarray(stops - starts, np.int64)),
-            positives=positives(self.labels, rows),
-        )
+    def batch(self, rows: np.ndarray, labels: np.ndarray | None = None) -> Input:
+        """The documents at `rows`, and the texts of `labels`."""
 
 
 @dataclass(frozen=True)
-class BagBatch:
-    """Weighed tokens, in no order, and true labels of a few documents."""
-
-    rows: Tensor  # (batch,) which documents these are
-    starts: Tensor  # (batch + 1,) document i has tokens[starts[i]:starts[i + 1]]
-    tokens: Tensor
-    weights: Tensor
-    positives: Tensor  # (batch, most) true labels, PAD where a document has fewer
-
-
-@dataclass(frozen=True)
-class BagBatches:
-    """Documents as bags of tokens."""
+class BagTexts:
+    """Documents as bags of tokens, and label texts likewise."""
 
     bags: Rows
-    labels: sp.csr_array
-    filtered: sp.csr_array | None = None
+    label_texts: Rows | None = None
 
     @property
     def lengths(self) -> np.ndarray:
         """Bags need no padding, so every document is as long as any other."""
         return np.ones(len(self.bags[0]) - 1, np.int64)
 
-    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> BagBatch:
+    def batch(self, rows: np.ndarray, labels: np.ndarray | None = None) -> BagInput:
+        """The documents at `rows`, and the texts of `labels`."""
+        starts, tokens, weights = take(self.bags, rows)
+        if labels is not None and self.label_texts is not None:
+            more = take(self.label_texts, labels)
+            starts = np.append(starts, starts[-1] + more[0][1:])
+            tokens, weights = np.append(tokens, more[1]), np.append(weights, more[2])
+        return BagInput(len(rows), *(torch.from_numpy(part) for part in (starts, tokens, weights)))
+
+
+@dataclass(frozen=True)
+class TokenTexts:
+    """Documents as token numbers; label texts are looked up by the encoder, which read them before."""
+
+    tokens: Tokens  # may be mapped from disk
+    pad: int  # the tokenizer's padding id
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each document."""
+        return np.diff(self.tokens.offsets)
+
+    def batch(self, rows: np.ndarray, labels: np.ndarray | None = None, uneven: bool = False) -> TokenInput:
+        """The documents at `rows`, padded to the longest of them."""
+        starts, stops = self.tokens.offsets[rows], self.tokens.offsets[rows + 1]
+        return TokenInput(
+            ids=torch.from_numpy(padded(self.tokens.ids, starts, stops, self.pad)),
+            lengths=torch.from_numpy(np.asarray(stops - starts, np.int64)),
+            labels=None if labels is None else torch.from_numpy(np.asarray(labels, np.int64)),
+            uneven=uneven,
+        )
+
+
+# -- with what is true of them -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """A few documents and their true labels."""
+
+    rows: Tensor  # (batch,) which documents these are
+    texts: Input
+    positives: Tensor  # (batch, most) true labels, PAD where a document has fewer
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Batches of documents with their true labels."""
+
+    texts: ReadTexts
+    labels: sp.csr_array
+    filtered: sp.csr_array | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How much there is to read in each document."""
+        return self.texts.lengths
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> TextBatch:
         """The documents at `rows`."""
-        starts, tokens, weights = (torch.from_numpy(part) for part in take(self.bags, rows))
         which = torch.from_numpy(np.asarray(rows, np.int64))
-        return BagBatch(which, starts, tokens, weights, positives(self.labels, rows))
+        return TextBatch(which, self.texts.batch(rows), positives(self.labels, rows))
+
+
+def positives(labels: sp.csr_array, rows: np.ndarray) -> Tensor:
+    """The true labels of the documents at `rows`: (rows, most) int64, PAD where a document has fewer."""
+    return torch.from_numpy(padded(labels.indices, labels.indptr[rows], labels.indptr[rows + 1], PAD))

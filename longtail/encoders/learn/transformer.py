@@ -1,7 +1,8 @@
-"""The half of a transformer that learns (see transformer.py): in torch, its layers those of Hugging Face's library."""
+"""A transformer while it learns (see ../transformer.py): in torch, its layers those of Hugging Face's library."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,10 @@ from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
 from longtail.encoders.learn.bag import Dropout
-from longtail.encoders.transformer import Reading, Transformer
+from longtail.encoders.learn.batches import TokenInput
+from longtail.encoders.transformer import Transformer, TransformerReading
 from longtail.errors import ConfigError, ModelError
+from longtail.features.tokens import Tokens
 
 
 class TransformerEncoder(nn.Module):
@@ -20,16 +23,17 @@ class TransformerEncoder(nn.Module):
 
     center: Tensor  # (layers · hidden,)
 
-    def __init__(self, start: Transformer, reading: Reading):
+    def __init__(self, start: Transformer, word_rows: bool = True, recompute: bool = False):
         super().__init__()
         self.start = start
         self.model: PreTrainedModel = built(start)
-        self.layers, self.pool = min(reading.layers, self.model.config.num_hidden_layers), reading.pool
-        self.word_lr = reading.word_lr
+        self.layers, self.pool = min(start.layers, self.model.config.num_hidden_layers), start.pool
         self.dim = self.layers * self.model.config.hidden_size
         center = torch.zeros(self.dim) if start.center is None else torch.from_numpy(np.array(start.center))
         self.register_buffer("center", center, persistent=False)
-        self._choose(reading)
+        self.model.get_input_embeddings().sparse = word_rows
+        if recompute:
+            self._recompute()
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """e of each text, float32; `ids` (texts, longest) are padded behind each text's end."""
@@ -55,15 +59,11 @@ class TransformerEncoder(nn.Module):
 
     # -- what learns ---------------------------------------------------------------------------------------------------
 
-    def _choose(self, reading: Reading) -> None:
-        words = self.model.get_input_embeddings()
-        words.sparse = reading.words == "rows"
-        words.weight.requires_grad_(reading.words != "frozen")
-        if reading.recompute:
-            if not self.model.supports_gradient_checkpointing:
-                family = self.model.config.model_type
-                raise ConfigError(f"reading.recompute: a transformer of the family {family} cannot; set it to false")
-            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+    def _recompute(self) -> None:
+        if not self.model.supports_gradient_checkpointing:
+            family = self.model.config.model_type
+            raise ConfigError(f"transformer.recompute: a transformer of the family {family} cannot; set it to false")
+        self.model.gradient_checkpointing_enable({"use_reentrant": False})
 
     @property
     def tables(self) -> list[nn.Parameter]:
@@ -81,6 +81,81 @@ class TransformerEncoder(nn.Module):
         """Export to NumPy for inference."""
         weights = {name: np.array(tensor.cpu().numpy()) for name, tensor in self.model.state_dict().items()}
         return replace(self.start, weights=weights, layers=self.layers, pool=self.pool)
+
+
+class LearningTransformer(nn.Module):
+    """A transformer that reads documents, and label texts once an epoch.
+
+    Reading the texts of a batch's labels with a gradient would cost many times what its documents do.  So label texts
+    are read when an epoch begins, and stay what they were then until the next: `label_texts` says what to read, and
+    `as_rows` makes the vectors of so many `rows` out of those of the texts.
+    """
+
+    of_texts: Tensor | None  # (rows, dim) vectors of label texts as the epoch began
+
+    def __init__(
+        self, start: Transformer, reading: TransformerReading, dropout: float,
+        label_texts: Tokens | None = None, as_rows: Callable[[np.ndarray], np.ndarray] | None = None, rows: int = 0,
+    ):  # fmt: skip
+        super().__init__()
+        self.layers = TransformerEncoder(start, reading.word_lr is not None, reading.recompute)
+        self.drop, self.dim, self.word_lr = Dropout(dropout), self.layers.dim, reading.word_lr
+        self.label_texts, self.as_rows = label_texts, as_rows
+        self.register_buffer("of_texts", torch.zeros(rows, self.dim) if rows else None)
+
+    def forward(self, texts: TokenInput) -> Tensor:
+        """e of each document, (documents, dim); `drop` is for the caller to apply."""
+        if texts.uneven:
+            return in_halves(self.layers, texts.ids, texts.lengths)
+        return self.layers(texts.ids, texts.lengths)
+
+    def with_labels(self, texts: TokenInput) -> tuple[Tensor, Tensor]:
+        """e of each document, and of each label text as it was when the epoch began."""
+        assert texts.labels is not None
+        return self(texts), self.of_labels(texts.labels)
+
+    def of_labels(self, labels: Tensor) -> Tensor:
+        """Vectors of these labels' texts, (labels, dim), without a gradient."""
+        assert self.of_texts is not None
+        return self.of_texts[labels]
+
+    def start_epoch(self) -> None:
+        """Read label texts with the weights as they are now."""
+        if self.label_texts is not None and self.as_rows is not None and self.of_texts is not None:
+            self.of_texts.copy_(torch.from_numpy(self.as_rows(self.export().encode(self.label_texts))))
+
+    def rates(self, lr: float | None, row_lr: float) -> tuple[float, float]:
+        """Learning rates of the layers and of word vectors, which were trained before and move less than label rows."""
+        own = LAYER_RATE if lr is None else lr
+        return own, self.word_lr or own
+
+    @property
+    def tables(self) -> list[nn.Parameter]:
+        """Word vectors, where only a batch's are to move."""
+        return self.layers.tables
+
+    @property
+    def dense(self) -> list[nn.Parameter]:
+        """Everything else that learns."""
+        return self.layers.dense
+
+    def export(self) -> Transformer:
+        """Export to NumPy for inference."""
+        return self.layers.export()
+
+
+LAYER_RATE = 1e-4
+
+
+def in_halves(layers: nn.Module, ids: Tensor, lengths: Tensor) -> Tensor:
+    """The vectors of all rows, the shorter half read apart from the longer.
+
+    A batch holds documents of like length, but the names of their labels are short or long: padded to the longest,
+    nearly half of what is read on eurlex57k would be padding, in halves a quarter.
+    """
+    order = lengths.argsort(stable=True)
+    halves = [layers(ids[half, : lengths[half].max()], lengths[half]) for half in order.chunk(2)]
+    return torch.cat(halves)[order.argsort()]
 
 
 def built(start: Transformer) -> PreTrainedModel:

@@ -1,10 +1,12 @@
-"""The half of DECAF that learns: one network, trained three times through the training loop.
+"""DECAF while it learns: one network, trained three times through the training loop.
 
 module   documents meet        rows                                start
 I        clusters              ℰ_L(u_m)                            blocks: identity
-II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       E of module I, û² = E u, blocks anew
+II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       encoder of module I, û² = E u, blocks anew
          again
-IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       E of module II, ẑ² = E z, blocks anew (III)
+IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       encoder of module II, ẑ² = E z, blocks anew (III)
+
+With a transformer, E z is its vector of the text z.
 """
 
 from __future__ import annotations
@@ -12,87 +14,116 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from longtail.corpus import PAD
-from longtail.encoders.learn.bag import Block, Dropout, bag, exported
-from longtail.index.clusters import Clusters
-from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of
-from longtail.kernels.bag import bag_sums
-from longtail.kernels.csr import Rows, rows_of
+from longtail.corpus import PAD, Corpus
+from longtail.encoders.encoder import Encoder
+from longtail.encoders.label_texts import TextRows
+from longtail.encoders.learn.bag import BLOCK_SHARE, Block
+from longtail.encoders.learn.batches import ReadTexts
+from longtail.encoders.learn.encoder import LearningEncoder, Source
+from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.partition import cluster_targets, in_cluster_order, members_of
 from longtail.methods.decaf.model import Scorer
-from longtail.methods.decaf.settings import Config, Learning, Parts
-from longtail.methods.decaf.stages import Data
+from longtail.methods.decaf.settings import Config, Module, Parts, Variant
+from longtail.methods.shared.learn.groups import dense_group, encoder_groups, table_group
 from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in_use
+from longtail.methods.shared.preparation import cluster_labels
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
-from longtail.rankers.learn.label_rows import LearningRows, array_of
+from longtail.rankers.learn.label_rows import LearningRows
 from longtail.shortlist import Shortlist
 from longtail.train.loop import seeded
-from longtail.train.optim import Group, Optim
-from longtail.train.row_adam import RowAdam
+from longtail.train.optim import Group
 from longtail.train.run import Run
-from longtail.train.settings import with_many_steps
-
-BLOCK_RATE = 0.1  # of the learning rate: blocks move with every batch, a token or a label with few
+from longtail.train.settings import Optim, with_many_steps
 
 
-def learn_surrogate(data: Data, clusters: Clusters, vectors: np.ndarray, config: Config, run: Run) -> np.ndarray:
-    """Module I: token vectors that tell clusters apart by their texts alone, h_m = ℰ_L(u_m)."""
+@dataclass(frozen=True)
+class Data:
+    """What every module learns from."""
+
+    source: Source  # documents x and label texts z, as the encoder reads them
+    labels: sp.csr_array  # y: (documents, labels)
+
+
+def cluster_by_words(corpus: Corpus, source: Source, labels_per_cluster: int, seed: int) -> Clusters:
+    """c_l = Σ x_i over the documents of label l; labels without documents lie where their texts put them."""
+    documents, label_texts = source.features(corpus)
+    return cluster_labels(documents, corpus.labels, label_texts, labels_per_cluster, seed)
+
+
+def cluster_by_vectors(
+    labels: sp.csr_array, source: Source, encoder: Encoder, labels_per_cluster: int, seed: int
+) -> Clusters:
+    """c_l = Σ E x_i: the same in the space that module I learned."""
+    points = np.asarray(labels.T @ encoder.before_block(source.read_train()))
+    unseen = np.flatnonzero(np.bincount(labels.indices, minlength=len(points)) == 0)
+    if len(unseen):
+        points[unseen] = source.before_block(encoder, TextRows.one_each(unseen))
+    return balanced_clusters(points, labels_per_cluster, seed)
+
+
+def learn_surrogate(data: Data, clusters: Clusters, config: Config, run: Run) -> Encoder:
+    """Module I: an encoder that tells clusters apart by their texts alone, h_m = ℰ_L(u_m)."""
     meetings = against_clusters(data, clusters, config)
-    network = started(vectors, meetings, config, config.surrogate, "text", frozen=False)
-    trained(network, "surrogate", meetings, config.surrogate, config.seed, run)
-    return array_of(network.vectors)
+    network = started(data, meetings, data.source.first, "text", config.surrogate, config)
+    trained(network, "surrogate", config.surrogate, config, run, config.seed)
+    return network.encoder.export()
 
 
 def learn_shortlister(
-    data: Data, clusters: Clusters, vectors: np.ndarray, config: Config, run: Run, number: int
+    data: Data, clusters: Clusters, start: Encoder, variant: Variant, config: Config, run: Run, number: int
 ) -> Scorer:
     """Module II: classifiers of clusters that read and remember."""
     meetings = against_clusters(data, clusters, config)
     # Table 6 draws the refinement of labels at random, that of clusters not.
-    parts = "both" if config.classifier == "no-init" else config.classifier
-    network = started(vectors, meetings, config, config.shortlister, parts, config.lite)
-    trained(network, f"shortlister-{number}", meetings, config.shortlister, config.seed + number, run)
-    return network.scorer(meetings.texts)
+    parts: Parts = "both" if variant.parts == "no-init" else variant.parts
+    network = started(data, meetings, start, parts, config.shortlister, config, variant.lite)
+    trained(network, f"shortlister-{number}", config.shortlister, config, run, config.seed + number)
+    return network.scorer()
 
 
 def learn_ranker(
-    data: Data, clusters: Clusters, opened: np.ndarray, vectors: np.ndarray, config: Config, run: Run, number: int
-) -> Scorer:
+    data: Data, clusters: Clusters, opened: np.ndarray, start: Encoder, variant: Variant, config: Config, run: Run,
+    number: int,
+) -> Scorer:  # fmt: skip
     """Modules III and IV: classifiers of labels, learned on what the shortlister proposes."""
-    texts, labels = rows_of(data.label_texts[clusters.labels]), in_cluster_order(data.labels, clusters)
-    pool = (
-        first_pool(clusters.starts, opened, np.random.default_rng(config.seed + number)) if config.negatives else None
-    )
-    meetings = Meetings(rows_of(data.documents), labels, texts, config.negatives, clusters.starts, opened, pool)
-    network = started(vectors, meetings, config, config.ranker, config.classifier, config.lite)
-    trained(network, f"ranker-{number}", meetings, config.ranker, config.seed + number, run)
-    return network.scorer(meetings.texts)
+    rows, labels = TextRows.one_each(clusters.labels), in_cluster_order(data.labels, clusters)
+    rng = np.random.default_rng(config.seed + number)
+    pool = first_pool(clusters.starts, opened, rng) if config.negatives else None
+    texts = data.source.with_labels(rows)
+    meetings = Meetings(texts, labels, rows, config.negatives, clusters.starts, opened, pool)
+    dropped = config.bag.words_dropped
+    network = started(data, meetings, start, variant.parts, config.ranker, config, variant.lite, dropped)
+    average_from = config.optim.average_from
+    trained(network, f"ranker-{number}", config.ranker, config, run, config.seed + number, average_from)
+    return network.scorer()
 
 
 def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
     """Documents that meet clusters: those of their own labels, and any others."""
-    texts = rows_of(cluster_texts(data.label_texts, clusters))
-    return Meetings(rows_of(data.documents), cluster_targets(data.labels, clusters), texts, config.negatives)
+    rows = TextRows(clusters.labels, clusters.starts)
+    texts = data.source.with_labels(rows)
+    return Meetings(texts, cluster_targets(data.labels, clusters), rows, config.negatives)
 
 
 # -- the network ---------------------------------------------------------------------------------------------------
 
 
 class Network(nn.Module):
-    """Token vectors, a block that reads documents, and rows that read label texts."""
+    """An encoder of documents, and rows that are read from label texts."""
 
-    def __init__(self, vectors: Tensor, labels: LearningRows, learning: Learning, frozen: bool, meetings: Meetings):
+    pool: Tensor | None
+
+    def __init__(self, encoder: LearningEncoder, labels: LearningRows, meetings: Meetings, read: Any):  # noqa: ANN401
         super().__init__()
-        self.vectors = nn.Parameter(vectors, requires_grad=not frozen)
-        self.read, self.dropout = Block(vectors.shape[1], learning.dropout), Dropout(learning.dropout)
-        self.words, self.labels = Dropout(learning.words_dropped), labels
-        self.meetings = meetings
+        self.encoder, self.labels, self.meetings = encoder, labels, meetings
+        self.read = read  # all documents, as an exported encoder takes them
         # The same memory as the meetings' pool, so that a checkpoint carries it and a resume restores it.
         self.register_buffer("pool", None if meetings.pool is None else torch.from_numpy(meetings.pool))
 
@@ -104,73 +135,66 @@ class Network(nn.Module):
         return self
 
     def start_epoch(self, epoch: int) -> None:
-        """Before every epoch but the first: what each document finds hardest now becomes its negatives."""
+        """Label texts are read; before every epoch but the first, hard negatives are what now scores best."""
+        self.encoder.start_epoch()
         if self.pool is not None and epoch > 0:
-            self.meetings.sharpen(self.scorer(self.meetings.texts))
+            self.meetings.sharpen(self.scorer(), self.read)
             self.train()
 
     def loss(self, batch: Meeting) -> Tensor:
         """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
-        sums = bag(self.vectors, batch.starts, batch.tokens, batch.weights_dropped(self.words))
-        documents = self.dropout(self.read(sums[: batch.documents]).relu())
-        rows, biases = self.labels(batch.candidates, sums[batch.documents :])
+        documents, texts = self.encoder.with_labels(batch.texts)  # type: ignore[arg-type]
+        documents = self.encoder.drop(documents)
+        rows, biases = self.labels(batch.candidates, texts)
         return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
         """Tokens and labels move where a batch touched them, blocks always."""
-        tables = [self.vectors, *self.labels.tables]
-        blocks = [each for each in self.parameters() if each.requires_grad and all(each is not t for t in tables)]
         return [
-            Group("tables", RowAdam(tables, optim.lr)),
-            Group("blocks", torch.optim.Adam(blocks, BLOCK_RATE * optim.lr)),
+            *encoder_groups(self.encoder, optim),
+            *table_group("labels", self.labels.tables, optim.row_lr, optim.accumulate),
+            *dense_group("label texts", self.labels.dense, BLOCK_SHARE * optim.row_lr, optim),
         ]
 
-    def scorer(self, texts: Rows) -> Scorer:
+    def scorer(self) -> Scorer:
         """Export to NumPy: an encoder of documents, and a row for every label."""
         self.eval()
-        sums = torch.from_numpy(bag_sums(texts, array_of(self.vectors))).to(self.vectors.device)
-        return Scorer(exported(self.vectors, self.read), self.labels.export(sums))
+        return Scorer(self.encoder.export(), self.labels.export())
 
 
 def started(
-    vectors: np.ndarray, meetings: Meetings, config: Config, learning: Learning, parts: Parts, frozen: bool
-) -> Network:
+    data: Data, meetings: Meetings, start: Encoder, parts: Parts, module: Module, config: Config,
+    frozen: bool = False, words_dropped: float = 0.0,
+) -> Network:  # fmt: skip
     """A network before its first step, its rows made of these parts."""
-    vectors = at_first_length(vectors)
+    start = start.as_start()
     with seeded(config.seed):
-        refinement = None if parts == "text" else _refinement(vectors, meetings.texts, parts)
-        n_labels = len(meetings.texts[0]) - 1
-        read = None if parts == "refinement" else Block(config.dim, learning.dropout)
-        rows = LearningRows(n_labels, refinement, read)
-        return Network(torch.from_numpy(vectors), rows, learning, frozen, meetings)
+        refinement = None if parts == "text" else _refinement(data.source, start, meetings.rows, parts)
+        read = None if parts == "refinement" else Block(start.dim, module.dropout)
+        rows = LearningRows(len(meetings.rows), refinement, read)
+        encoder = data.source.started(start, module.dropout, meetings.rows, words_dropped)
+    if frozen:
+        for table in encoder.tables:
+            table.requires_grad_(False)
+    rows.sums = encoder.of_labels  # for exports; a batch brings what its encoder says of label texts
+    return Network(encoder, rows, meetings, data.source.read_train())
 
 
-def at_first_length(vectors: np.ndarray) -> np.ndarray:
-    """The vectors with the mean length √2 that random ones start with.
-
-    Learning makes them longer, and a network that starts with long ones believes its first guesses too much.
-    """
-    mean = np.linalg.norm(vectors, axis=1).mean()
-    return vectors * np.float32(np.sqrt(2) / mean) if mean > 0 else np.array(vectors)
-
-
-def _refinement(vectors: np.ndarray, texts: Rows, parts: Parts) -> Tensor:
+def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) -> Tensor:
     """Module III: ẑ² = E z."""
     if parts == "no-init":
         from longtail.methods.decaf.ablations import random_refinement
 
-        return random_refinement(len(texts[0]) - 1, vectors.shape[1])
-    return torch.from_numpy(bag_sums(texts, vectors))
+        return random_refinement(len(rows), start.dim)
+    return torch.from_numpy(source.before_block(start, rows))
 
 
-def trained(network: Network, name: str, meetings: Meetings, learning: Learning, seed: int, run: Run) -> Network:
+def trained(
+    network: Network, name: str, module: Module, config: Config, run: Run, seed: int, average_from: int | None = None
+) -> Network:
     """Through the loop, which resumes where an earlier attempt was killed."""
-    optim = Optim(
-        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear",
-        warmup=0.02, keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
-        precision=learning.precision,
-    )  # fmt: skip
-    return run.train(name, network, meetings, with_many_steps(optim, len(meetings.lengths)), seed=seed)
+    optim = replace(Optim.of(module, config.optim), average_from=average_from)
+    return run.train(name, network, network.meetings, with_many_steps(optim, len(network.meetings.lengths)), seed=seed)
 
 
 def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -193,9 +217,9 @@ class Meetings:
     Without, a document meets every label of the clusters it opened, or every label there is.
     """
 
-    documents: Rows
+    texts: ReadTexts  # of documents, and of labels
     labels: sp.csr_array  # (documents, labels)
-    texts: Rows  # bags of the labels' texts
+    rows: TextRows  # which label texts make up the row of each label, or cluster
     negatives: int
     cluster_starts: np.ndarray | None = None  # labels of cluster c: those from starts[c] to starts[c + 1]
     opened: np.ndarray | None = None  # (documents, beam) int32 clusters
@@ -204,13 +228,12 @@ class Meetings:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Bags need no padding, so every document is as long as any other."""
-        return np.ones(len(self.documents[0]) - 1, np.int64)
+        """How much there is to read in each document."""
+        return self.texts.lengths
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        true = self.labels[rows]
-        return meeting(self.documents, rows, self._candidates(rows, true, rng), self.texts)
+        return meeting(self.texts, rows, self._candidates(rows, self.labels[rows], rng), read_labels=True)
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         if self.negatives:
@@ -232,10 +255,10 @@ class Meetings:
         """Labels that can be hard negatives."""
         return labels_in_use(self.labels)
 
-    def sharpen(self, scorer: Scorer) -> None:
+    def sharpen(self, scorer: Scorer, read: Any) -> None:  # noqa: ANN401 - documents as the encoder reads them
         """Fill the pools with the labels that score best among those of the opened clusters."""
         assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
         names, sure = np.arange(self.labels.shape[1], dtype=np.int32), np.ones(self.opened.shape, np.float32)
-        vectors = scorer.encoder.documents(self.documents)
+        vectors = scorer.vectors(read)
         rows = replace(scorer.rows, clusters=Clusters(names, self.cluster_starts))
         self.pool[:] = rows.top_inside(vectors, Shortlist(self.opened, sure), self.pool.shape[1]).labels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.text import TextEncoder
+from longtail.encoders.encoder import Encoder
 from longtail.invariants import Unsound
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
@@ -19,7 +19,7 @@ from longtail.ranking import Ranking
 class Elias:
     """An encoder, and on its vectors a graph that leads to labels, or classifiers of all labels."""
 
-    encoder: TextEncoder
+    encoder: Encoder
     graphed: Graphed | None = None
     one_vs_all: Clustered | None = None
 

@@ -6,43 +6,42 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from longtail.config import setting
-from longtail.encoders.text import BAG, BagReading
-from longtail.encoders.transformer import Reading
+from longtail.encoders.bag import BagReading
+from longtail.encoders.encoder import BAG, MEANING, Encoding
+from longtail.encoders.transformer import TransformerReading
 from longtail.errors import ConfigError
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.graph import Walk
-from longtail.train.settings import Optim
+from longtail.train.settings import Pace, Steps
+
+Variant = Literal["learned", "fixed", "one-vs-all"]
+VARIANTS: dict[str, Variant] = {"fixed": "fixed", "one-vs-all": "one-vs-all"}  # Table 3: Stage 1; Table 2: OvA
 
 
 @dataclass(frozen=True)
-class Stage:
+class Stage(Pace):
     """How one stage learns."""
 
-    optim: Optim = setting(
-        Optim(lr=1e-4, epochs=2, batch_size=128, schedule="linear", warmup=0.1, weight_decay=0.01, keep="last"),
-        "epochs, batches, averaging; lr is a transformer's",
-        "authors' code",
+    cluster_lr: float = setting(
+        1e-3, "peak learning rate of cluster rows and of what reads label texts", "5e-3; stage 2: 1e-4"
     )
-    label_lr: float = setting(1e-2, "peak learning rate of label rows and a bag's token vectors", "5e-3, 1e-2")
-    cluster_lr: float = setting(1e-3, "peak learning rate of cluster rows and a bag's block", "5e-3; stage 2: 1e-4")
-    edge_lr: float | None = setting(None, "peak learning rate of edges; none: label_lr", "label_lr")
-    accumulate: int = setting(1, "batches between two steps of clusters, edges and label rows", "10, section 4")
+    row_batches: int = setting(1, "batches between two steps of clusters, edges and label rows", "10, section 4")
     shortlist_loss: float = setting(1.0, "weight of the shortlist loss (8), λ", "0.05 on means over 2,000 and 20: 5")
 
     def __post_init__(self) -> None:
-        if min(self.label_lr, self.cluster_lr, self.label_lr if self.edge_lr is None else self.edge_lr) <= 0:
-            raise ConfigError("a stage's label_lr, cluster_lr and edge_lr are more than 0")
-        if self.accumulate < 1 or self.shortlist_loss < 0:
-            raise ConfigError("a stage's accumulate is at least 1, its shortlist_loss 0 or more")
+        super().__post_init__()
+        if self.cluster_lr <= 0 or self.row_batches < 1 or self.shortlist_loss < 0:
+            raise ConfigError("a stage's cluster_lr is more than 0, row_batches at least 1, shortlist_loss 0 or more")
 
 
 @dataclass(frozen=True)
 class Ranker:
     """How labels are classified."""
 
-    classifier: Literal["text", "rows"] = setting(
-        "text",
-        "a label's row: read from its text and refined, where a bag encoder reads texts; or learned from nothing",
+    classifier: Literal["text", "rows"] | None = setting(
+        None,
+        "a label's row: read from its text and refined, or learned from nothing; none: text with a bag, rows with a "
+        "transformer",
         "rows",
     )
     negatives: int | None = setting(
@@ -63,21 +62,15 @@ class Ranker:
             raise ConfigError("ranker.negatives and ranker.belief_weight are 0 or more")
 
 
-LONGER = Stage(optim=replace(Stage().optim, epochs=8, average_from=4))
-
-
 @dataclass(frozen=True)
 class Config:
     """Defaults are for a bag encoder on two cores; configs/elias/paper.toml has the paper's."""
 
-    encoder: str = setting(
-        BAG,
-        "what reads texts: bag, or a transformer by its hub name, its directory, or package:NAME",
-        "bert-base-uncased; distilbert-base-uncased for titles",
-    )
+    encoder: str = setting(BAG, MEANING, "bert-base-uncased; distilbert-base-uncased for titles")
     words: TfidfOptions = setting(TfidfOptions(sublinear=True), "the words by which labels are clustered, a bag's too")
-    bag: BagReading = setting(BagReading(dropout=0.4), "how a bag encoder reads")
-    reading: Reading = setting(Reading(layers=1), "how a transformer reads")
+    bag: BagReading = setting(BagReading(), "how a bag reads")
+    transformer: TransformerReading = setting(TransformerReading(layers=1), "how a transformer reads")
+    dropout: float = setting(0.4, "share of a text's vector dropped while learning", "0.5")
     labels_per_cluster: int = setting(10, "labels in a cluster of stage 1 at most", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
     walk: Walk = setting(Walk(beam=100, shortlist=1000, paths="all"), "how a document walks through the graph")
@@ -85,42 +78,42 @@ class Config:
     recluster: int = setting(
         0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
     )
-    index: Literal["learned", "fixed", "none"] = setting(
-        "learned",
-        "learned: both stages; fixed: stage 1 alone, every label on one cluster; "
-        "none: every label is scored and learned from, as stage_2 says",
-        "learned; Table 3: Stage 1; Table 2: OvA",
+    stage_1: Stage = setting(Stage(epochs=2), "every label on its one cluster")
+    stage_2: Stage = setting(Stage(epochs=8), "edges learn too")
+    optim: Steps = setting(
+        Steps(batch_size=128, warmup=0.1, weight_decay=0.01, average_from=4),
+        "steps of both stages; stage 2 alone is averaged",
+        "authors' code",
     )
-    handed_on: Literal["graph", "encoder", "all"] | None = setting(
-        None,
-        "what stage 2 takes from stage 1: the graph, while all else starts anew; encoder and cluster rows too; "
-        "or label rows as well; none: the graph with a bag, the encoder with a transformer",
-        "encoder",
-    )
-    stage_1: Stage = setting(Stage(), "every label on its one cluster")
-    stage_2: Stage = setting(LONGER, "edges learn too")
+    keep: str = setting("last", "weights a stage ends with: the last, or the best on validation documents, as nDCG@5")
     valid_documents: int = setting(
-        1000,
-        "documents of the validation split, or of train, that choose what ŷ weighs; where keep is best, weights",
+        1000, "documents of the validation split, or of train, that choose what ŷ weighs and, with keep, weights"
     )
     seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
         if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1):
             raise ConfigError("labels_per_cluster and edges are at least 1")
-        if self.recluster < 0:
-            raise ConfigError("recluster is 0 or more")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout = {self.dropout}: it is a share, from 0 to below 1")
+
+    @property
+    def encoding(self) -> Encoding:
+        """Which encoder reads, and how."""
+        return Encoding(self.encoder, self.words, self.bag, self.transformer)
+
+    @property
+    def hands_on_encoder(self) -> bool:
+        """Whether stage 2 starts from the encoder of stage 1: one that starts from nothing learns anew, and cheaply."""
+        return self.encoder != BAG
 
 
 def with_encoder(config: Config) -> Config:
-    """What the config leaves to its encoder: one that starts from nothing learns anew in stage 2, and cheaply."""
-    bag = config.encoder == BAG
-    negatives, handed_on = config.ranker.negatives, config.handed_on
-    return replace(
-        config,
-        ranker=replace(config.ranker, negatives=10 * bag if negatives is None else negatives),
-        handed_on=handed_on or ("graph" if bag else "encoder"),
-    )
+    """What the config leaves to its encoder."""
+    bag, ranker = config.encoder == BAG, config.ranker
+    negatives = 10 * bag if ranker.negatives is None else ranker.negatives
+    classifier = ranker.classifier or ("text" if bag else "rows")
+    return replace(config, ranker=replace(ranker, negatives=negatives, classifier=classifier))
 
 
 UNCHOSEN = 0.5  # what ŷ weighs while the ranker learns, and where no documents can choose

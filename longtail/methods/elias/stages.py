@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus
-from longtail.encoders.text import BAG
 from longtail.features.bags import beside_dense
 from longtail.features.labels import label_text_bags
 from longtail.features.reading import Reader
@@ -16,7 +15,7 @@ from longtail.index.clusters import Clusters
 from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import Config
 from longtail.methods.shared.choice import choose
-from longtail.methods.shared.preparation import cluster_labels, held_out, learn_words, refuse_unlabelled
+from longtail.methods.shared.preparation import cluster_labels, held_out, reader_of, refuse_unlabelled
 from longtail.train.run import Run
 
 
@@ -50,8 +49,7 @@ def prepare(corpus: Corpus, config: Config, run: Run) -> Data:
     """Everything there is before an encoder."""
     train, valid = held_out(corpus, config.valid_documents, config.seed)
     refuse_unlabelled(train)
-    pieces = config.bag.subwords if config.encoder == BAG else 0
-    reader = run.stage("words", learn_words, train.documents, train.label_set, config.words, pieces)
+    reader = reader_of(train.documents, train.label_set, config.encoding, run)
     return Data(train, valid, reader, run.stage("features", reader.words.rows, train.documents))
 
 

@@ -7,12 +7,12 @@ Wang et al., 2022, arXiv:2201.11582.  Where we differ on purpose, docs/methods/g
     label names ─────╨──────► E_l ──────► the same classifier ───► labels         L_link      while learning only
 
     paper       here             meaning
-    E_t, E_l    TransformerEncoder   what the last layers say of the text, and of the joined label names
+    E_t, E_l    LearningEncoder      what the encoder says of the text, and of the joined label names
     L_feature   feature_guide        weight of (2): both vectors should be one, or find each other (guide_by)
     L_link      link_guide           weight of (3): label names should lead to their labels
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
 
-Network and trained model are methods/shared/clustered_transformer, as LightXML's: nothing of the guide is left in the
+Network and trained model are methods/shared/clustered, as LightXML's: nothing of the guide is left in the
 model.  What learns is in learn.py, the paper's one-hot labels (Table 4) in ablations.py.
 """
 
@@ -22,21 +22,21 @@ import re
 import warnings
 
 from longtail.corpus import Corpus, LabelSet, Texts
-from longtail.methods.gudn.settings import Config
-from longtail.methods.shared.clustered_transformer import stages
-from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
+from longtail.methods.gudn.settings import VARIANTS, Config, Variant
+from longtail.methods.shared.clustered import stages
+from longtail.methods.shared.clustered.model import ClusteredEncoder
 from longtail.train.run import Need, Run
 
+__all__ = ["VARIANTS", "Config", "fit", "need"]
 
-def fit(corpus: Corpus, config: Config, run: Run) -> ClusteredTransformer:
-    """Tokens of texts and of label names, clusters where labels are many, then transformer and heads under guidance."""
-    data = stages.prepare(
-        corpus, config.encoder, config.reading, config.recall, config.valid_documents, config.seed, run
-    )
-    if config.guided and config.labels == "names":
+
+def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") -> ClusteredEncoder:
+    """Tokens of texts and of label names, clusters where labels are many, then encoder and heads under guidance."""
+    data = stages.prepare(corpus, config, run)
+    if config.guided and variant == "names":
         warn_of_symbols(corpus.label_set, run)
-    names = run.stage("label-names", data.read.start.pieces.subwords.encode, as_words(corpus.label_set.names))
-    if config.guided and config.labels == "one-hot":
+    names = data.source.names(as_words(corpus.label_set.names), config.label_tokens)
+    if config.guided and variant == "one-hot":
         from longtail.methods.gudn.ablations import learn_by_one_hot
 
         return learn_by_one_hot(data, names, config, run)
@@ -69,5 +69,5 @@ def warn_of_symbols(label_set: LabelSet, run: Run) -> None:
 
 def need(corpus: Corpus, config: Config) -> Need:
     """As LightXML's, with a second text a document while learning."""
-    one = stages.need(corpus, config.encoder, config.reading, config.recall, config.optim)
+    one = stages.need(corpus, config)
     return Need(one.parameters, 2 * one.memory if config.guided else one.memory, one.disk)

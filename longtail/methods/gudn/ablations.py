@@ -7,18 +7,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
-from longtail.features.tokens import Tokens
+from longtail.encoders.learn.encoder import Names
 from longtail.methods.gudn.learn import Guided, NamedBatch, learn
 from longtail.methods.gudn.settings import Config
-from longtail.methods.shared.clustered_transformer.learn import Network, groups_of
-from longtail.methods.shared.clustered_transformer.model import ClusteredTransformer
-from longtail.methods.shared.clustered_transformer.stages import Data
+from longtail.methods.shared.clustered.learn import Network, head_groups
+from longtail.methods.shared.clustered.model import ClusteredEncoder
+from longtail.methods.shared.clustered.stages import Data
+from longtail.methods.shared.learn.groups import encoder_groups
 from longtail.train.optim import Group
 from longtail.train.run import Run
 from longtail.train.settings import Optim
 
 
-def learn_by_one_hot(data: Data, names: Tokens, config: Config, run: Run) -> ClusteredTransformer:
+def learn_by_one_hot(data: Data, names: Names, config: Config, run: Run) -> ClusteredEncoder:
     """As `learn`, but the guide reads which labels a document has, not what they are called."""
 
     def guide(network: Network, config: Config) -> GuidedByOneHot:
@@ -41,7 +42,7 @@ class GuidedByOneHot(Guided):
     def groups(self, optim: Optim) -> list[Group]:
         """Those of the network, with the vectors of one-hot labels among the tables."""
         heads = nn.ModuleList([self.network.heads, self.one_hot])
-        return groups_of(self.network.encoder, heads, self.network.head_lr, optim, self.network.head_eps)
+        return encoder_groups(self.network.encoder, optim) + head_groups(heads, optim, self.network.eps)
 
 
 class OneHot(nn.Module):

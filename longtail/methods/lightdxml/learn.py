@@ -1,4 +1,4 @@
-"""The half of LightDXML that learns: label encoder and classifiers, each through the training loop, in turn.
+"""LightDXML while it learns: label encoder and classifiers, each through the training loop, in turn.
 
 epoch of the classifiers    0         ê         2ê        ...       the last
 step 2: label vectors       learn     learn     learn               learn
@@ -15,15 +15,15 @@ import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import spectral_norm
 
 from longtail.corpus import PAD
-from longtail.encoders.learn.bag import Dropout, bag
+from longtail.encoders.encoder import Encoder
+from longtail.encoders.learn.bag import array
+from longtail.encoders.learn.batches import ReadTexts
+from longtail.encoders.learn.encoder import LearningEncoder, Source
 from longtail.index.nearest import Nearest, Search, nearest_over
-from longtail.kernels.csr import rows_of
-from longtail.methods.lightdxml.model import Encoder
-from longtail.methods.lightdxml.settings import Config, Labels
-from longtail.methods.lightdxml.stages import Data
+from longtail.methods.lightdxml.settings import Config, LabelEncoding
+from longtail.methods.shared.learn.groups import encoder_groups, table_group
 from longtail.rankers.fusion import Fusion
 from longtail.rankers.learn.candidates import (
     Candidates,
@@ -36,9 +36,9 @@ from longtail.rankers.learn.candidates import (
 from longtail.rankers.learn.label_rows import LearningRows
 from longtail.train.health import check_vectors
 from longtail.train.loop import seeded
-from longtail.train.optim import Group, Optim
-from longtail.train.row_adam import RowAdam
+from longtail.train.optim import Group
 from longtail.train.run import Run
+from longtail.train.settings import Optim
 
 
 @dataclass(frozen=True)
@@ -61,50 +61,41 @@ class Turn:
 
 
 def learn(
-    embedded: Data, classified: Data, vectors: np.ndarray, config: Config, run: Run
+    source: Source, labels: sp.csr_array, classified: int, config: Config, run: Run
 ) -> tuple[Encoder, Nearest, Fusion]:
-    """Steps 2 to 5: label vectors from what is `embedded`, classifiers from what is `classified`, its first rows."""
-    encoder = Encoder(vectors, np.eye(config.dim, dtype=np.float32), np.zeros(config.dim, np.float32))
-    network, layers = None, first_layers(config.dim, config.labels, config.seed)
-    often = len(classified), replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
-    for turn, epoch in enumerate(range(0, config.classifiers.epochs, config.reindex)):
-        found = run.stage(f"labels-{turn}", embed_labels, embedded, encoder, layers, config, run, turn, *often)
-        layers, network = found.layers, network or started(vectors, found.nearest, classified.labels.shape[1], config)
-        meetings = Meetings(classified.documents, classified.labels, found.shortlists, config.classifiers.negatives)
-        run.train("classifiers", network, meetings, optim(config), seed=config.seed, until=epoch + config.reindex)
-        encoder = network.encoder()
+    """Steps 2 to 5: label vectors from all documents, classifiers from the first of them that are `classified`."""
+    encoder, network = source.first, None
+    layers = first_layers(encoder.dim, config.label_encoder, config.seed)
+    often = classified, replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
+    for turn, epoch in enumerate(range(0, config.optim.epochs, config.reindex)):
+        found = run.stage(f"labels-{turn}", embed_labels, source, labels, encoder, layers, config, run, turn, *often)
+        layers, network = found.layers, network or started(source, labels.shape[1], config)
+        meetings = Meetings(source.train, labels[:classified], found.shortlists, config.negatives)
+        optim = Optim.of(config.optim)
+        run.train("classifiers", network, meetings, optim, seed=config.seed, until=epoch + config.reindex)
+        encoder = network.encoder.export()
     assert network is not None
-    last = run.stage("labels-last", embed_labels, embedded, encoder, layers, config, run, turn + 1, 0, config.search)
+    inputs = source, labels, encoder, layers, config, run, turn + 1, 0, config.search
+    last = run.stage("labels-last", embed_labels, *inputs)
     return encoder, last.nearest, network.fusion(config.beta)
 
 
 EXACT_BELOW = 100_000  # labels that are compared faster than a graph is built and walked, when all documents ask
 
 
-def optim(config: Config) -> Optim:
-    """How the classifiers move."""
-    learning = config.classifiers
-    return Optim(
-        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", warmup=0.02,
-        keep="last", average_from=learning.epochs - learning.averaged + 1 if learning.averaged else None,
-    )  # fmt: skip
-
-
 # -- steps 2 and 3: label vectors and shortlists -------------------------------------------------------------------
 
 
 def embed_labels(
-    data: Data, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int, asking: int, search: Search
-) -> Turn:
+    source: Source, labels: sp.csr_array, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int,
+    asking: int, search: Search,
+) -> Turn:  # fmt: skip
     """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
-    documents = encoder.documents(rows_of(data.documents))
-    has_words = np.diff(data.documents.indptr) > 0
-    check_vectors(documents, has_words, "document vectors", CLASSIFIER_ADVICE.format(config.classifiers), run)
-    means = centroids(documents, data.labels)
-    learning, pairs = config.labels, Pairs(documents, means, data.labels)
-    moves = Optim(
-        lr=learning.lr, epochs=learning.epochs, batch_size=learning.batch_size, schedule="linear", keep="last"
-    )
+    documents = encoder.encode(source.read_train())
+    check_vectors(documents, source.has_words, "document vectors", CLASSIFIER_ADVICE.format(config.optim), run)
+    means = centroids(documents, labels)
+    learning, pairs = config.label_encoder, Pairs(documents, means, labels)
+    moves = Optim(epochs=learning.epochs, lr=learning.lr, batch_size=learning.batch_size)
     network = LabelEncoder(layers, learning.relu)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
     vectors = network.vectors(means)
@@ -114,10 +105,11 @@ def embed_labels(
 
 
 LABEL_ADVICE = (
-    "The label encoder did this, most likely because labels.relu = {0.relu}, labels.start = {0.start} and "
-    "labels.lr = {0.lr:g}; try labels.relu = False, labels.start = identity, or a smaller labels.lr."
+    "The label encoder did this, most likely because label_encoder.relu = {0.relu}, label_encoder.start = "
+    "{0.start} and label_encoder.lr = {0.lr:g}; try label_encoder.relu = False, label_encoder.start = identity, or a "
+    "smaller label_encoder.lr."
 )
-CLASSIFIER_ADVICE = "The document encoder did this; try a classifiers.lr smaller than {0.lr:g}."
+CLASSIFIER_ADVICE = "The document encoder did this; try an optim.row_lr smaller than {0.row_lr:g}."
 
 
 def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
@@ -127,7 +119,7 @@ def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
     return means.astype(np.float32)
 
 
-def first_layers(dim: int, learning: Labels, seed: int) -> Layers:
+def first_layers(dim: int, learning: LabelEncoding, seed: int) -> Layers:
     """Two layers that change nothing, or as torch draws them."""
     with seeded(seed):
         hidden = learning.hidden or dim
@@ -185,11 +177,6 @@ def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
     return layer
 
 
-def array(tensor: Tensor) -> np.ndarray:
-    """A copy that does not learn."""
-    return np.array(tensor.detach().cpu().numpy(), np.float32)
-
-
 @dataclass(frozen=True)
 class Pair:
     """Documents and the labels they carry."""
@@ -227,62 +214,39 @@ class Pairs:
 
 
 class Network(nn.Module):
-    """Token vectors, a residual layer, and a classifier a label."""
+    """An encoder of documents, and a classifier a label."""
 
-    def __init__(self, vectors: Tensor, rows: Tensor, dropout: float, words_dropped: float = 0.0):
+    def __init__(self, encoder: LearningEncoder, labels: LearningRows):
         super().__init__()
-        dim = vectors.shape[1]
-        self.vectors, self.labels = nn.Parameter(vectors), LearningRows(len(rows), rows)
-        linear = nn.Linear(dim, dim)
-        nn.init.eye_(linear.weight)
-        nn.init.zeros_(linear.bias)
-        self.residual: nn.Linear = spectral_norm(linear)  # type: ignore[assignment]
-        self.dropout, self.words = Dropout(dropout), Dropout(words_dropped)
-
-    def documents(self, batch: Meeting) -> Tensor:
-        """x̂ of the batch."""
-        weights = batch.weights_dropped(self.words)
-        positive = self.dropout(bag(self.vectors, batch.starts, batch.tokens, weights).relu())
-        return positive + self.dropout(self.residual(positive).relu())
+        self.encoder, self.labels = encoder, labels
 
     def loss(self, batch: Meeting) -> Tensor:
         """(7): binary cross-entropy over positives and shortlist, summed over a document's, the mean over documents."""
         rows, biases = self.labels(batch.candidates)
-        return meeting_loss(self.documents(batch), rows, biases, batch)
+        return meeting_loss(self.encoder.drop(self.encoder(batch.texts)), rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Tokens and labels move where a batch touched them, the residual layer always."""
+        """Tokens and labels move where a batch touched them, the encoder's layers always."""
         return [
-            Group("tables", RowAdam([self.vectors, *self.labels.tables], optim.lr)),
-            Group("residual", torch.optim.Adam(self.residual.parameters(), RESIDUAL_RATE * optim.lr)),
+            *encoder_groups(self.encoder, optim),
+            *table_group("labels", self.labels.tables, optim.row_lr, optim.accumulate),
         ]
-
-    def encoder(self) -> Encoder:
-        """Export the document encoder to NumPy."""
-        self.eval()
-        return Encoder(array(self.vectors), array(self.residual.weight), array(self.residual.bias))
 
     def fusion(self, beta: float | None) -> Fusion:
         """Export to NumPy for inference."""
         return Fusion(self.labels.export(), UNCHOSEN_BETA if beta is None else beta)
 
 
-RESIDUAL_RATE = 0.1  # of the learning rate: the layer moves with every batch, a token or a label with few
 UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
 
 
-def started(vectors: np.ndarray, nearest: Nearest, n_labels: int, config: Config) -> Network:
+def started(source: Source, n_labels: int, config: Config) -> Network:
     """A network before its first step."""
-    rows = torch.zeros(n_labels, config.dim)
     with seeded(config.seed):
-        if config.classifiers.start == "labels":
-            rows[torch.from_numpy(nearest.labels.astype(np.int64))] = torch.from_numpy(
-                np.array(nearest.directions.rows)
-            )
-        else:
-            nn.init.kaiming_uniform_(rows, a=5**0.5)
-        how = config.classifiers
-        return Network(torch.from_numpy(np.array(vectors)), rows, how.dropout, how.words_dropped)
+        rows = nn.init.kaiming_uniform_(torch.zeros(n_labels, source.first.dim), a=5**0.5)
+        labels = LearningRows(n_labels, rows)
+        encoder = source.started(source.first, config.dropout, words_dropped=config.bag.words_dropped)
+        return Network(encoder, labels)
 
 
 @dataclass(frozen=True)
@@ -293,7 +257,7 @@ class Meetings:
     and so many of its shortlist to the batch, where every document meets all of them.
     """
 
-    bags: sp.csr_array
+    texts: ReadTexts
     labels: sp.csr_array
     shortlists: np.ndarray  # (documents, k)
     negatives: int
@@ -301,12 +265,12 @@ class Meetings:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Bags need no padding, so every document is as long as any other."""
-        return np.ones(self.bags.shape[0], np.int64)
+        """How much there is to read in each of the documents that are classified."""
+        return self.texts.lengths[: self.labels.shape[0]]
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        return meeting(rows_of(self.bags), rows, self._candidates(rows, self.labels[rows], rng))
+        return meeting(self.texts, rows, self._candidates(rows, self.labels[rows], rng))
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         shortlists, width = self.shortlists[rows], self.shortlists.shape[1]

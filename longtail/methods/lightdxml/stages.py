@@ -1,34 +1,20 @@
-"""The stages of LightDXML before and after its cycle: what it learns from, and the choice of β.  No torch."""
+"""LightDXML before and after its cycle: label texts as documents, and the choice of β.  No torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Documents, LabelSet
+from longtail.encoders.encoder import vectors_of
 from longtail.judge.frequencies import Frequencies
 from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import Config
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import with_label_texts
 from longtail.train.run import Run
-
-
-@dataclass(frozen=True)
-class Data:
-    """What every step learns from."""
-
-    documents: sp.csr_array  # x: (documents, tokens)
-    labels: sp.csr_array  # y: (documents, labels)
-
-    def __len__(self) -> int:
-        return self.documents.shape[0]
-
-    def first(self, count: int) -> Data:
-        """Without the label texts, which stand behind the documents."""
-        return Data(self.documents[:count], self.labels[:count])
 
 
 def with_labels_as_documents(corpus: Corpus, wanted: bool) -> Corpus:
@@ -47,10 +33,10 @@ GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
     """The β that ranks the held-out documents best."""
-    x = model.encoder.documents(model.reader.rows(valid.documents))
+    x = vectors_of(model.encoder, valid.documents)
     shortlist = model.nearest.find(x, model.shortlist)
     chosen = choose(
-        GRID, lambda beta, k: replace(model.fusion, beta=beta).rank(x, shortlist, k), valid, config.metric,
+        GRID, lambda beta, k: replace(model.fusion, beta=beta).rank(x, shortlist, k), valid,
         train=Frequencies.of(train.labels),
         hidden=own_labels(valid.documents, valid.label_set, config.label_text != "none"),
     )  # fmt: skip

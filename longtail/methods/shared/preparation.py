@@ -7,11 +7,13 @@ from itertools import chain
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
+from longtail.encoders.encoder import BAG, Encoding
 from longtail.errors import CorpusError
 from longtail.features.labels import label_centroids, label_features
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.train.run import Run
 
 
 def refuse_unlabelled(corpus: Corpus) -> None:
@@ -36,6 +38,12 @@ def with_label_texts(documents: Documents, label_set: LabelSet) -> Documents:
 def learn_words(documents: Documents, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
     """The tokens of documents and label texts, and their weights."""
     return Reader.fit(with_label_texts(documents, label_set), options, subwords)
+
+
+def reader_of(documents: Documents, label_set: LabelSet, encoding: Encoding, run: Run) -> Reader:
+    """The words of documents and label texts, and the pieces of a bag; made once a run."""
+    pieces = encoding.bag.subwords if encoding.kind == BAG else 0
+    return run.stage("words", learn_words, documents, label_set, encoding.words, pieces)
 
 
 def cluster_labels(

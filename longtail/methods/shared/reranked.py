@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
+from longtail.encoders.encoder import Encoding, expected
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.features.tfidf import TfidfOptions
@@ -41,9 +42,6 @@ class Reranking:
     """Settings that all of them share; defaults are the authors', where ours did not prove better."""
 
     candidates: int = setting(100, "labels that are proposed, and ranked by the ranker", "100")
-    folds: int = setting(
-        1, "parts of train whose labels are proposed by a model that never saw them; 1: by the one that did", "1"
-    )
     reads: Literal["words", "both"] = setting(
         "words", "ranker: reads words alone, or the proposer's vectors too, which know the training documents", "both"
     )
@@ -63,14 +61,8 @@ class Reranking:
     seed: int = setting(0, "draws everything; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
-        if min(self.candidates, self.folds, self.tree_depth) < 1:
-            raise ConfigError("candidates, folds and tree_depth are at least 1")
-        if self.folds > 1 and self.reads == "both":
-            raise ConfigError(
-                f'folds = {self.folds} with reads = "both": labels would be proposed by models that never saw the '
-                "document, and ranked by vectors of the one model that learned it, so folds would mend nothing; "
-                'write reads = "words", or folds = 1'
-            )
+        if min(self.candidates, self.tree_depth) < 1:
+            raise ConfigError("candidates and tree_depth are at least 1")
         if not (self.cost > 0 and self.tolerance > 0 and self.smallest_weight >= 0):
             raise ConfigError("cost and tolerance are more than 0, smallest_weight is 0 or more")
         for name in ("tree_share", "ranker_weight"):
@@ -176,7 +168,7 @@ def rerank(kind: type[Made], corpus: Corpus, config: Reranking, options: TfidfOp
     model = learn(replace(train, official_valid=valid), run)
     words = run.stage("ranker-words", Bags.fit, train.documents, options)
     features = run.stage("ranker-features", ranker_features, model, words, train.documents, config.reads)
-    proposed = propose(train, model, learn, config, run)
+    proposed = run.stage("proposed", proposals, model, train.documents, config.candidates)
     ranker = run.stage("ranker", train_ranker, features, train.labels, proposed, config)
     counts = np.bincount(train.labels.indices, minlength=train.n_labels).astype(np.float32)
     found = kind(model, words, ranker, counts, None, config.tree_share, config.candidates, config.reads)
@@ -203,20 +195,6 @@ def ranker_features(model: Proposer, words: Bags, documents: Documents, reads: s
     batches = list(model.batches(documents))
     order = np.argsort(np.concatenate([rows for rows, _ in batches]))
     return beside_dense(np.concatenate([vectors for _, vectors in batches])[order], words.rows(documents))
-
-
-def propose(train: Corpus, model: Proposer, learn: Learn, config: Reranking, run: Run) -> Ranking:
-    """The labels that are proposed for every training document, by this model or by one that never saw it."""
-    if config.folds == 1:
-        return run.stage("proposed", proposals, model, train.documents, config.candidates)
-    fold_of = np.random.default_rng(config.seed).permutation(len(train)) % config.folds
-    parts = []
-    for fold in range(config.folds):
-        inside, outside = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-        part = run.part(f"fold-{fold}")
-        other = learn(train.subset(outside, "train"), part)
-        parts.append((inside, part.stage("proposed", proposals, other, train.documents[inside], config.candidates)))
-    return Ranking.gathered(parts, len(train), config.candidates)
 
 
 def proposals(model: Proposer, documents: Documents, candidates: int) -> Ranking:
@@ -276,10 +254,11 @@ def grow_tree(model: Reranked, proposed: Ranking, ranker: np.ndarray, valid: Cor
 # -- what it takes -----------------------------------------------------------------------------------------------------
 
 
-def need(own: Need, corpus: Corpus, config: Reranking, options: TfidfOptions, dim: int) -> Need:
-    """What the proposer takes, whose vectors are so long, once more for every fold on disk, and the ranker."""
-    entries = features_expected(corpus.documents, options) + (len(corpus) * dim if config.reads == "both" else 0)
+def need(own: Need, corpus: Corpus, config: Reranking, encoding: Encoding) -> Need:
+    """What the proposer takes, and the ranker."""
+    entries = features_expected(corpus.documents, encoding.words)
+    if config.reads == "both":
+        entries += len(corpus) * expected(corpus.documents, encoding, 1).dim
     weights = min(corpus.n_labels * 800, 2 * entries)
-    runs = 1 if config.folds == 1 else 1 + config.folds
     memory = own.memory + 24 * entries + 20 * weights
-    return Need(own.parameters + weights, memory, disk=runs * own.disk + 12 * entries + 8 * weights)
+    return Need(own.parameters + weights, memory, disk=own.disk + 12 * entries + 8 * weights)

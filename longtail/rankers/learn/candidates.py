@@ -13,11 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from longtail.corpus import PAD
+from longtail.encoders.learn.batches import Input, ReadTexts
 from longtail.kernels import label_rows
-from longtail.kernels.csr import Rows, take
 from longtail.rankers.learn.losses import masked_bce_per_document
 
 
@@ -73,29 +73,16 @@ def row_of(starts: np.ndarray) -> np.ndarray:
 class Meeting:
     """A few documents and their candidates, for a network."""
 
-    documents: int
-    starts: Tensor  # bags: the documents', then those of the candidates' texts where labels are read
-    tokens: Tensor
-    weights: Tensor
+    texts: Input  # of the documents, then of the candidates where label rows are read from texts
     candidates: Tensor  # (candidates,) int64 labels, in order, none twice
     targets: Tensor  # (documents, candidates or width)
     shortlist: Tensor | None  # (documents, width) int32 places in `candidates`, PAD; None: all meet all
 
-    def weights_dropped(self, dropout: nn.Module) -> Tensor:
-        """`weights`, some of the documents' tokens dropped; those of label texts stay."""
-        own = int(self.starts[self.documents])
-        return torch.cat([dropout(self.weights[:own]), self.weights[own:]])
 
-
-def meeting(bags: Rows, rows: np.ndarray, candidates: Candidates, texts: Rows | None = None) -> Meeting:
-    """The documents at `rows` and their candidates, with the candidates' texts if there are `texts`."""
-    starts, tokens, weights = take(bags, rows)
-    if texts is not None:
-        more = take(texts, candidates.labels)
-        starts = np.append(starts, starts[-1] + more[0][1:])
-        tokens, weights = np.append(tokens, more[1]), np.append(weights, more[2])
+def meeting(texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_labels: bool = False) -> Meeting:
+    """The documents at `rows` and their candidates, with the candidates' texts if these are read."""
     return Meeting(
-        len(rows), torch.from_numpy(starts), torch.from_numpy(tokens), torch.from_numpy(weights),
+        texts.batch(rows, candidates.labels if read_labels else None),
         torch.from_numpy(candidates.labels.astype(np.int64)), torch.from_numpy(candidates.targets),
         None if candidates.shortlist is None else torch.from_numpy(candidates.shortlist),
     )  # fmt: skip
@@ -114,7 +101,8 @@ def meeting_loss(documents: Tensor, rows: Tensor, biases: Tensor, batch: Meeting
 
 def shortlist_loss(documents: Tensor, rows: Tensor, biases: Tensor, shortlist: Tensor, targets: Tensor) -> Tensor:
     """The same where each document meets its own candidates: `shortlist` names rows of `rows`, PAD is none."""
-    logits = shortlist_logits(documents, rows, shortlist) + biases[shortlist.clamp(min=0)]
+    # F.embedding, not [ ]: the gradient of indexing is summed in whatever order threads come.
+    logits = shortlist_logits(documents, rows, shortlist) + F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
     return masked_bce_per_document(logits, targets, shortlist != PAD)
 
 

@@ -189,7 +189,9 @@ class GraphHeads(nn.Module):
         place[names] = torch.arange(len(names), dtype=torch.int32)
         rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
-        return shortlist_logits(documents, rows, shortlist) + biases[shortlist.clamp(min=0).long()]
+        # F.embedding, not [ ]: the gradient of indexing is summed in whatever order threads come.
+        own = F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
+        return shortlist_logits(documents, rows, shortlist) + own
 
     def export(self) -> Graphed:
         """Export to NumPy for inference; on a CPU, views of what learns where possible."""

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from longtail.encoders.learn.bag import Block, Gates
 from longtail.index.clusters import Clusters
-from longtail.kernels.csr import Rows, take
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
 
@@ -28,7 +27,7 @@ class LearningRows(nn.Module):
     """A row and a bias for every label, or every cluster.
 
     `table` holds the rows, or what refines rows that `read` makes of texts; at least one of the two is given.
-    `sums` says the token vectors of some labels' texts, added up, where the caller of `forward` does not.
+    `sums` says what an encoder makes of some labels' texts before any block, where the caller of `forward` does not.
     """
 
     def __init__(
@@ -87,15 +86,14 @@ def free_rows(n_labels: int, dim: int) -> LearningRows:
     return LearningRows(n_labels, nn.init.kaiming_uniform_(torch.empty(n_labels, dim)))
 
 
-def text_rows(texts: Rows, sums: Callable[[Rows], Tensor], dropout: float) -> LearningRows:
-    """Rows read from label texts and refined, with the token vectors of whoever reads the documents.
+def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: float) -> LearningRows:
+    """Rows read from label texts and refined, with what the encoder of documents says of these texts.
 
-    `sums` adds up the token vectors of texts, (texts, dim); the table starts there, ẑ² = E z.
+    `of_labels` says the vectors of labels' texts before any block, (labels, dim); the table starts there, ẑ² = E z.
     """
     with torch.no_grad():
-        start = sums(take(texts, np.arange(len(texts[0]) - 1)))
-    read = Block(start.shape[1], dropout)
-    return LearningRows(len(start), start, read, sums=lambda labels: sums(take(texts, array_of(labels))))
+        start = of_labels(torch.arange(n_labels)).clone()
+    return LearningRows(n_labels, start, Block(start.shape[1], dropout), sums=of_labels)
 
 
 def array_of(tensor: Tensor) -> np.ndarray:

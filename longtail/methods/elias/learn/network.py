@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from longtail.corpus import PAD
 from longtail.data.batches import Batches, generator, longest_first
-from longtail.encoders.learn.batches import BagBatch, TokenBatch
-from longtail.encoders.learn.text import BagText, TransformerText
+from longtail.encoders.learn.batches import TextBatch
+from longtail.encoders.learn.encoder import LearningEncoder
 from longtail.methods.elias.settings import Stage
+from longtail.methods.shared.learn.groups import dense_group, encoder_groups, table_group
 from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in_use
 from longtail.progress import steps
 from longtail.rankers.clustered import Clustered
@@ -25,10 +26,9 @@ from longtail.rankers.learn.graphed import GraphHeads, OneVsAll
 from longtail.rankers.learn.label_rows import array_of
 from longtail.ranking import Ranking
 from longtail.train.loop import on_device
-from longtail.train.optim import Group, Optim, adamw
-from longtail.train.row_adam import RowAdam
+from longtail.train.optim import Group
+from longtail.train.settings import Optim
 
-Encoder = BagText | TransformerText
 Head = TypeVar("Head", GraphHeads, OneVsAll)
 
 
@@ -41,7 +41,7 @@ class Network(nn.Module, Generic[Head]):
 
     pool: Tensor | None  # (documents, POOL) int32 labels, PAD
 
-    def __init__(self, encoder: Encoder, heads: Head, stage: Stage, negatives: Negatives | None = None):
+    def __init__(self, encoder: LearningEncoder, heads: Head, stage: Stage, negatives: Negatives | None = None):
         super().__init__()
         self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
@@ -50,6 +50,7 @@ class Network(nn.Module, Generic[Head]):
 
     def start_epoch(self, epoch: int) -> None:
         """True labels are looked for where they now hang most firmly, and negatives are what now is hardest."""
+        self.encoder.start_epoch()
         if not isinstance(self.heads, GraphHeads):
             return
         self.heads.router.find_parents()
@@ -57,19 +58,23 @@ class Network(nn.Module, Generic[Head]):
             self.pool.copy_(self.negatives.hardest(self.encoder, self.heads))
             self.train()
 
-    def loss(self, batch: BagBatch | TokenBatch) -> Tensor:
+    def loss(self, batch: TextBatch) -> Tensor:
         """L = L_c + λ L_s, or of all labels the logistic loss."""
         if self.negatives is None or not isinstance(self.heads, GraphHeads):
-            return self.heads.loss(self.encoder(batch), batch.positives)
+            return self.heads.loss(self.vectors(batch), batch.positives)
         assert self.pool is not None
         candidates = self.negatives.with_true(batch.positives, self.pool[batch.rows])
-        return self.heads.loss_on(candidates, self.encoder(batch), batch.positives)
+        return self.heads.loss_on(candidates, self.vectors(batch), batch.positives)
 
-    def rank(self, batch: BagBatch | TokenBatch, k: int) -> Ranking:
+    def vectors(self, batch: TextBatch) -> Tensor:
+        """φ of each document, (documents, dim), of which some is dropped while learning."""
+        return self.encoder.drop(self.encoder(batch.texts))
+
+    def rank(self, batch: TextBatch, k: int) -> Ranking:
         """What validation judges."""
         if self.exported is None:
             self.exported = self.heads.export()
-        return self.exported.rank(self.encoder(batch).cpu().numpy(), k)
+        return self.exported.rank(array_of(self.encoder(batch.texts)), k)
 
     def train(self, mode: bool = True) -> Self:
         """Whoever starts to learn, or stops, forgets what the heads exported."""
@@ -78,20 +83,10 @@ class Network(nn.Module, Generic[Head]):
 
     def groups(self, optim: Optim) -> list[Group]:
         """Every kind of parameter at its own rate."""
-        return encoder_groups(self.encoder, self.stage, optim) + head_groups(self.heads, self.stage, optim)
+        return encoder_groups(self.encoder, optim) + head_groups(self.heads, self.stage, optim)
 
 
 # -- what learns how fast ----------------------------------------------------------------------------------------------
-
-
-def encoder_groups(encoder: Encoder, stage: Stage, optim: Optim) -> list[Group]:
-    """A bag has few weights beside its token vectors, and none that knew anything before."""
-    if isinstance(encoder, BagText):
-        own, words = stage.cluster_lr, stage.label_lr
-    else:
-        own, words = optim.lr, encoder.encoder.word_lr or optim.lr
-    groups = [Group("encoder", adamw(encoder.dense, own, optim.weight_decay), optim.accumulate)]
-    return [*groups, Group("words", RowAdam(encoder.tables, words), optim.accumulate)] if encoder.tables else groups
 
 
 def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> list[Group]:
@@ -99,17 +94,18 @@ def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> lis
 
     Edges could be averaged, since stage 2 moves their weights and never their labels; like the authors we do not.
     """
-    groups = [Group("labels", RowAdam(heads.classifiers.tables, stage.label_lr), stage.accumulate)]
-    if heads.classifiers.dense:
-        blocks = adamw(heads.classifiers.dense, stage.cluster_lr, optim.weight_decay)
-        groups.append(Group("label texts", blocks, stage.accumulate))
+    every, rows = stage.row_batches, heads.classifiers
+    groups = [
+        *table_group("labels", rows.tables, stage.row_lr, every),
+        *dense_group("label texts", rows.dense, stage.cluster_lr, optim, accumulate=every),
+    ]
     if isinstance(heads, OneVsAll):
         return groups
-    clusters, edges = heads.router.clusters.parameters(), heads.router.edges
-    groups.append(Group("clusters", adamw(clusters, stage.cluster_lr, optim.weight_decay), stage.accumulate))
-    if edges.requires_grad:
-        edge_lr = stage.label_lr if stage.edge_lr is None else stage.edge_lr
-        groups.append(Group("edges", RowAdam([edges], edge_lr), stage.accumulate, average=False))
+    groups += dense_group(
+        "clusters", list(heads.router.clusters.parameters()), stage.cluster_lr, optim, accumulate=every
+    )
+    if heads.router.edges.requires_grad:
+        groups += table_group("edges", [heads.router.edges], stage.row_lr, every, average=False)
     return groups
 
 
@@ -133,7 +129,7 @@ class Negatives:
         """Labels that can be hard negatives."""
         return labels_in_use(self.texts.labels)
 
-    def hardest(self, encoder: Encoder, heads: GraphHeads) -> Tensor:
+    def hardest(self, encoder: LearningEncoder, heads: GraphHeads) -> Tensor:
         """The labels that every document ranks first of those it believes in most."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
         exported = heads.export()
@@ -152,14 +148,14 @@ class Negatives:
 RANKED = 400  # labels whose scores fill a pool: fewer than answers need, since all of train is ranked every epoch
 
 
-def vectors_of(encoder: Encoder, batches: Batches, device: str) -> np.ndarray:
+def vectors_of(encoder: LearningEncoder, batches: Batches, device: str) -> np.ndarray:
     """φ of all documents, (documents, dim) float32."""
     encoder.eval()
     vectors = np.empty((len(batches.lengths), encoder.dim), np.float32)
     for rows in steps(longest_first(batches.lengths, AT_ONCE), "reading documents"):
         batch = on_device(batches.batch(rows, generator(0)), torch.device(device))
         with torch.inference_mode():
-            vectors[rows] = encoder(batch).cpu().numpy()
+            vectors[rows] = array_of(encoder(batch.texts))
     return vectors
 
 

@@ -1,4 +1,4 @@
-"""The trained model of LightXML and of GUDN: a transformer and the two heads on it."""
+"""The trained model of LightXML and of GUDN: an encoder and the two heads on it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.transformer import Transformer
+from longtail.encoders.encoder import Encoder
 from longtail.invariants import agree
 from longtail.rankers.clustered import Clustered
 from longtail.ranking import Ranking
 
 
 @dataclass(frozen=True)
-class ClusteredTransformer:
-    """A transformer and the two heads on it."""
+class ClusteredEncoder:
+    """An encoder and the two heads on it."""
 
-    encoder: Transformer
+    encoder: Encoder
     heads: Clustered
-    again: Transformer | None = None  # the discriminator's own transformer, where it has one
+    again: Encoder | None = None  # the discriminator's own encoder, where it has one
 
     @property
     def n_labels(self) -> int:
@@ -33,12 +33,12 @@ class ClusteredTransformer:
         return Ranking.gathered(parts, len(documents), k)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Vectors of some documents at a time, of both transformers side by side, and which documents they are."""
+        """Vectors of some documents at a time, of both encoders side by side, and which documents they are."""
         if self.again is None:
             yield from self.encoder.batches(documents)
             return
         for (rows, vectors), (_, others) in zip(self.encoder.batches(documents), self.again.batches(documents)):
-            agree("vectors of both transformers", vectors.shape[1], others.shape[1])
+            agree("vectors of both encoders", vectors.shape[1], others.shape[1])
             yield rows, np.concatenate([vectors, others], axis=1)
 
     def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:

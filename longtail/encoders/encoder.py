@@ -1,0 +1,88 @@
+"""The encoders by name, and what any of them costs.
+
+Every encoder, a class in a module of its own, answers to
+
+    dim                          length of a text's vector
+    read(documents) -> Read      texts as the numbers it reads: bags of weighed tokens, or token numbers in order
+    encode(read) -> array        (documents, dim) float32
+    before_block(read)           the same without the block of a bag encoder
+    batches(documents)           vectors of some documents at a time, and which documents they are
+    as_start()                   itself, as another training should start from it
+
+What learns is its twin in learn/, of which learn/encoder.py has the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longtail.corpus import Documents
+from longtail.encoders.bag import BagReading, TokenBag
+from longtail.encoders.transformer import Transformer, TransformerReading
+from longtail.features.bags import features_expected
+from longtail.features.reading import tokens_expected
+from longtail.features.tfidf import TfidfOptions
+
+BAG, TRANSFORMER = "bag", "transformer"
+Encoder = TokenBag | Transformer  # what a stored model may hold
+
+MEANING = "what reads texts: bag, or a transformer by its hub name, its directory, or package:NAME"
+
+
+def vectors_of(encoder: Encoder, documents: Documents) -> np.ndarray:
+    """The vector of every document, (documents, dim) float32."""
+    read: Any = encoder.read(documents)
+    return encoder.encode(read)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Which encoder a method reads with, and how; a method's Config has these as settings."""
+
+    encoder: str
+    words: TfidfOptions
+    bag: BagReading
+    transformer: TransformerReading
+
+    @property
+    def kind(self) -> str:
+        """The entry of the table: a name that is none is that of a transformer."""
+        return BAG if self.encoder == BAG else TRANSFORMER
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an encoder takes while it learns, about."""
+
+    parameters: int
+    dim: int  # length of a text's vector
+    kept: int  # numbers kept of a batch for its gradient
+    stored: int  # bytes of all documents as it reads them
+
+
+def expected(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
+    """Estimates from the lengths of the texts and the size of the encoder."""
+    return EXPECTED[encoding.kind](documents, encoding, batch_size)
+
+
+def _bag(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
+    dim, entries = encoding.bag.dim, features_expected(documents, encoding.words)
+    tokens = tokens_expected(documents, encoding.words, encoding.bag.subwords)
+    return Expected(dim * (tokens + 2 * dim), dim, batch_size * dim, 24 * entries)
+
+
+def _transformer(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
+    from longtail.encoders.pretrained import size_of
+
+    size, reading = size_of(encoding.encoder), encoding.transformer
+    # A layer keeps about twenty numbers for every one it reads, and one for every pair of tokens in each of its heads.
+    read, one = batch_size * reading.max_tokens, 20 * size.hidden + 12 * reading.max_tokens
+    kept = read * (one + size.layers * size.hidden) if reading.recompute else read * size.layers * one
+    dim = min(reading.layers, size.layers) * size.hidden
+    return Expected(size.parameters, dim, kept, 4 * reading.max_tokens * len(documents))
+
+
+EXPECTED = {BAG: _bag, TRANSFORMER: _transformer}

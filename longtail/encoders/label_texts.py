@@ -1,0 +1,50 @@
+"""Which label texts make up the row of a label or of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.features.bags import of_unit_length
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Rows that are read from label texts, row i from those of labels[starts[i] : starts[i + 1]] together."""
+
+    labels: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def one_each(cls, labels: np.ndarray) -> TextRows:
+        """A row for every label, in this order."""
+        return cls(labels, np.arange(len(labels) + 1))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def are_single(self) -> bool:
+        """Whether every row is of one label."""
+        return len(self) == len(self.labels)
+
+    def summed(self, texts: sp.csr_array) -> sp.csr_array:
+        """Bags of the rows, of length 1: those of their labels added up."""
+        return (
+            texts[self.labels]
+            if self.are_single
+            else of_unit_length(sp.csr_array(self._members(texts.shape[0]) @ texts))
+        )
+
+    def averaged(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors of the rows: the means of their labels'."""
+        if self.are_single:
+            return vectors[self.labels]
+        counts = np.maximum(np.diff(self.starts), 1).astype(np.float32)
+        return np.asarray(self._members(len(vectors)) @ vectors, np.float32) / counts[:, None]
+
+    def _members(self, n_labels: int) -> sp.csr_array:
+        entries = np.ones(len(self.labels), np.float32), self.labels, self.starts
+        return sp.csr_array(entries, shape=(len(self), n_labels))

@@ -1,0 +1,293 @@
+"""Texts as an encoder reads them, made once before a training, and that encoder before its first step.
+
+A new encoder is two modules, X.py and learn/X.py, a Source, and a line of SOURCES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Union
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.corpus import Corpus, Documents, Texts
+from longtail.encoders.bag import BLOCKS, BlockKind, TokenBag
+from longtail.encoders.encoder import BAG, TRANSFORMER, Encoder, Encoding
+from longtail.encoders.label_texts import TextRows
+from longtail.encoders.learn.bag import LearningBag
+from longtail.encoders.learn.batches import BagInput, BagTexts, ReadTexts, TokenInput, TokenTexts
+from longtail.encoders.learn.transformer import LearningTransformer
+from longtail.encoders.pieces import Pieces
+from longtail.encoders.pretrained import pretrained
+from longtail.encoders.transformer import Transformer, TransformerReading, center_of
+from longtail.features.bags import of_unit_length
+from longtail.features.labels import label_text_bags
+from longtail.features.reading import Reader
+from longtail.features.tfidf import Tfidf, TfidfOptions
+from longtail.features.tokens import Tokens
+from longtail.features.vectors import first_vectors
+from longtail.kernels.csr import rows_of
+
+LearningEncoder = LearningBag | LearningTransformer
+Names = Union["NamedBags", "NamedTokens"]
+Stage = Callable[..., Any]  # run.stage: computes a function's result once a run
+
+
+class Source(Protocol):
+    """Texts as one kind of encoder reads them.  Encoders in the arguments are of that kind."""
+
+    @property
+    def first(self) -> Encoder:
+        """The encoder, untrained or pretrained."""
+
+    @property
+    def train(self) -> ReadTexts:
+        """Documents to learn from."""
+
+    @property
+    def valid(self) -> ReadTexts:
+        """Documents to judge by."""
+
+    @property
+    def has_words(self) -> np.ndarray:
+        """Which documents to learn from have anything to read, (documents,) bool."""
+
+    def read_train(self) -> Any:  # noqa: ANN401 - bags or tokens
+        """Documents to learn from as `first.encode` takes them."""
+
+    def with_labels(self, rows: TextRows) -> ReadTexts:
+        """Documents to learn from, and the texts of label rows."""
+
+    def started(
+        self,
+        start: Any,
+        dropout: float,
+        rows: TextRows | None = None,
+        words_dropped: float = 0.0,
+    ) -> LearningEncoder:
+        """A learning encoder before its first step, with the texts of label rows if these are read."""
+
+    def before_block(self, encoder: Any, rows: TextRows) -> np.ndarray:  # noqa: ANN401
+        """What an encoder says of the texts of label rows, before any block: (rows, dim)."""
+
+    def encode_labels(self, encoder: Any) -> np.ndarray:  # noqa: ANN401
+        """The vectors of label texts, read as if they were documents: (labels, dim)."""
+
+    def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
+        """Sparse features of the documents of `corpus` and of its label texts, to cluster labels by."""
+
+    def names(self, names: Texts, most: int) -> Names:
+        """Names of labels, to be joined into texts of so many tokens at most."""
+
+
+# -- a bag of tokens ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BagSource:
+    """Documents as bags of tokens."""
+
+    first: TokenBag
+    documents: sp.csr_array  # (documents, tokens)
+    valid_documents: sp.csr_array
+    label_texts: sp.csr_array | None  # (labels, tokens); None where nobody reads them
+
+    @property
+    def train(self) -> BagTexts:
+        """Documents to learn from."""
+        return BagTexts(rows_of(self.documents))
+
+    @property
+    def valid(self) -> BagTexts:
+        """Documents to judge by."""
+        return BagTexts(rows_of(self.valid_documents))
+
+    def with_labels(self, rows: TextRows) -> BagTexts:
+        """Documents to learn from, and the texts of rows that are read from label texts."""
+        return BagTexts(rows_of(self.documents), rows_of(self._texts(rows)))
+
+    def started(
+        self, start: TokenBag, dropout: float, rows: TextRows | None = None, words_dropped: float = 0.0
+    ) -> LearningBag:
+        """An encoder before its first step, with the texts of label rows if these are read."""
+        texts = None if rows is None else rows_of(self._texts(rows))
+        return LearningBag(start, dropout, words_dropped, texts)
+
+    def before_block(self, encoder: TokenBag, rows: TextRows) -> np.ndarray:
+        """What the encoder says of the texts of rows, before its block: (rows, dim)."""
+        return encoder.before_block(rows_of(self._texts(rows)))
+
+    def encode_labels(self, encoder: TokenBag) -> np.ndarray:
+        """The vectors of label texts, read as if they were documents: (labels, dim)."""
+        assert self.label_texts is not None
+        return encoder.encode(rows_of(self.label_texts))
+
+    def _texts(self, rows: TextRows) -> sp.csr_array:
+        assert self.label_texts is not None
+        return rows.summed(self.label_texts)
+
+    def read_train(self) -> Any:  # noqa: ANN401 - what encode takes
+        """Documents to learn from as `first.encode` takes them."""
+        return rows_of(self.documents)
+
+    @property
+    def has_words(self) -> np.ndarray:
+        """Which documents have anything to read."""
+        return np.diff(self.documents.indptr) > 0
+
+    def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
+        """The bags themselves."""
+        return self.documents, self.label_texts
+
+    def names(self, names: Texts, most: int) -> NamedBags:
+        """Names of labels; a bag holds all of them."""
+        return NamedBags(self.first.reader.bags(Documents(names)))
+
+
+def bag_source(
+    train: Corpus, valid: Corpus, encoding: Encoding, seed: int, stage: Stage, reader: Reader, label_texts: bool,
+    block: BlockKind,
+) -> BagSource:  # fmt: skip
+    """Bags of words and pieces, and random token vectors or known ones."""
+    how = encoding.bag
+    vectors = stage("token-vectors", first_vectors, reader.vocabulary, how.vectors, how.dim, seed)
+    first = TokenBag(reader, vectors, BLOCKS[block].first(how.dim))
+    documents = stage("documents", reader.bags, train.documents)
+    held_out = stage("valid-documents", reader.bags, valid.documents)
+    texts = stage("label-texts", reader.bags, Documents(train.label_set.words())) if label_texts else None
+    return BagSource(first, documents, held_out, texts)
+
+
+@dataclass(frozen=True)
+class NamedBags:
+    """Label names as bags; names that are read together are added up."""
+
+    bags: sp.csr_array  # (labels, tokens)
+
+    def fitting(self, labels: np.ndarray) -> np.ndarray:
+        """Those that are read: all."""
+        return labels
+
+    def joined(self, chosen: Sequence[np.ndarray]) -> BagInput:
+        """One text for each list of labels."""
+        labels, starts = np.concatenate(chosen), np.append(0, np.cumsum([len(each) for each in chosen]))
+        entries = np.ones(len(labels), np.float32), labels, starts
+        members = sp.csr_array(entries, shape=(len(chosen), self.bags.shape[0]))
+        return BagTexts(rows_of(of_unit_length(sp.csr_array(members @ self.bags)))).batch(np.arange(len(chosen)))
+
+
+# -- a transformer -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TokenSource:
+    """Documents as a transformer reads them."""
+
+    first: Transformer
+    tokens: Tokens
+    valid_tokens: Tokens
+    label_tokens: Tokens | None
+    reading: TransformerReading
+    words: TfidfOptions
+    reader: Reader | None  # of words, where somebody learned them before
+
+    @property
+    def train(self) -> TokenTexts:
+        """Documents to learn from."""
+        return TokenTexts(self.tokens, self.first.pieces.pad)
+
+    @property
+    def valid(self) -> TokenTexts:
+        """Documents to judge by."""
+        return TokenTexts(self.valid_tokens, self.first.pieces.pad)
+
+    def with_labels(self, rows: TextRows) -> TokenTexts:
+        """Documents to learn from; label texts are with the encoder."""
+        return self.train
+
+    def started(
+        self, start: Transformer, dropout: float, rows: TextRows | None = None, words_dropped: float = 0.0
+    ) -> LearningTransformer:
+        """An encoder before its first step, with the texts of label rows if these are read; it drops no words."""
+        if rows is None:
+            return LearningTransformer(start, self.reading, dropout)
+        return LearningTransformer(start, self.reading, dropout, self.label_tokens, rows.averaged, len(rows))
+
+    def before_block(self, encoder: Transformer, rows: TextRows) -> np.ndarray:
+        """What the encoder says of the texts of rows: (rows, dim)."""
+        assert self.label_tokens is not None
+        return rows.averaged(encoder.encode(self.label_tokens))
+
+    def encode_labels(self, encoder: Transformer) -> np.ndarray:
+        """The vectors of label texts, read as if they were documents: (labels, dim)."""
+        assert self.label_tokens is not None
+        return encoder.encode(self.label_tokens)
+
+    def read_train(self) -> Tokens:
+        """Documents to learn from as `first.encode` takes them."""
+        return self.tokens
+
+    @property
+    def has_words(self) -> np.ndarray:
+        """Which documents have anything to read."""
+        return np.diff(self.tokens.offsets) > self.first.pieces.specials
+
+    def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
+        """TF-IDF of words, for a transformer has no features that add up."""
+        known = None if self.reader is None else self.reader.words.tfidf
+        tfidf = known or Tfidf.fit(corpus.texts, self.words)
+        return tfidf.transform(corpus.texts), label_text_bags(tfidf, corpus.label_set)
+
+    def names(self, names: Texts, most: int) -> NamedTokens:
+        """Names of labels, of which a text holds so many tokens at most."""
+        pieces = replace(self.first.pieces, max_tokens=most)
+        return NamedTokens(pieces.subwords.encode(names), pieces)
+
+
+def token_source(
+    train: Corpus, valid: Corpus, encoding: Encoding, seed: int, stage: Stage, reader: Reader | None, label_texts: bool,
+    block: BlockKind,
+) -> TokenSource:  # fmt: skip
+    """Tokens of a transformer that others have trained."""
+    texts, valid_texts = train.texts, valid.texts  # refuses a corpus without text before anything is computed
+    how = encoding.transformer
+    first = stage("encoder", pretrained, encoding.encoder, how.max_tokens)
+    first = replace(first, layers=how.layers, pool=how.pool)
+    if how.centred:
+        first = replace(first, center=stage("center", center_of, first, texts, seed))
+    read = first.pieces.encode
+    tokens, valid_tokens = stage("tokens", read, texts), stage("valid-tokens", read, valid_texts)
+    label_tokens = stage("label-tokens", read, train.label_set.words()) if label_texts else None
+    return TokenSource(first, tokens, valid_tokens, label_tokens, how, encoding.words, reader)
+
+
+@dataclass(frozen=True)
+class NamedTokens:
+    """Label names as tokens without special ones; names that are read together stand one behind the other."""
+
+    tokens: Tokens
+    pieces: Pieces
+
+    def fitting(self, labels: np.ndarray) -> np.ndarray:
+        """Those that are read: as many of the first as there is room for, and one in any case."""
+        lengths = np.cumsum([len(self.tokens[label]) for label in labels])
+        return labels[: max(1, int(np.searchsorted(lengths, self.pieces.room, side="right")))]
+
+    def joined(self, chosen: Sequence[np.ndarray]) -> TokenInput:
+        """One text for each list of labels."""
+        texts = ([token for label in labels for token in self.tokens[label].tolist()] for labels in chosen)
+        read = TokenTexts(self.pieces.framed(Tokens.of(texts)), self.pieces.pad)
+        return read.batch(np.arange(len(chosen)), uneven=True)
+
+
+SOURCES: dict[str, Callable[..., Source]] = {BAG: bag_source, TRANSFORMER: token_source}
+
+
+def source_of(
+    train: Corpus, valid: Corpus, encoding: Encoding, seed: int, stage: Stage, reader: Reader | None, *,
+    label_texts: bool = False, block: BlockKind = "gated",
+) -> Source:  # fmt: skip
+    """The source for the encoder that the settings name; `reader` has the words of a bag."""
+    return SOURCES[encoding.kind](train, valid, encoding, seed, stage, reader, label_texts, block)

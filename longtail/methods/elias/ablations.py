@@ -1,0 +1,23 @@
+"""What Table 2 compares with: the encoder of ELIAS under classifiers of all labels, which learn from every document."""
+
+from __future__ import annotations
+
+from longtail.methods.elias.learn.network import Network
+from longtail.methods.elias.learn.stages import classifiers_on, read, trained
+from longtail.methods.elias.model import Elias
+from longtail.methods.elias.settings import Config
+from longtail.methods.elias.stages import Data
+from longtail.rankers.learn.graphed import OneVsAll
+from longtail.train.loop import seeded
+from longtail.train.run import Run
+
+
+def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
+    """As long as stage 2 takes, without an index."""
+    texts = read(data, config, run)
+    with seeded(config.seed):
+        encoder = texts.started(config)
+        heads = OneVsAll(data.train.n_labels, classifiers_on(encoder, texts, config))
+        network = Network(encoder, heads, config.stage_2)
+    trained("one-vs-all", network, texts, config.stage_2, config, run, config.optim.average_from)
+    return Elias(network.encoder.export(), one_vs_all=network.heads.export())

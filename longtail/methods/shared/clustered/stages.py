@@ -1,0 +1,82 @@
+"""Everything an encoder with cluster heads has before its first step, and what training it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from longtail.corpus import Corpus, Documents, LabelSet
+from longtail.encoders.encoder import BAG, Encoder, expected
+from longtail.features.bags import features_expected
+from longtail.features.labels import label_text_bags
+from longtail.features.tfidf import Tfidf
+from longtail.index.clusters import Clusters
+from longtail.methods.shared.clustered.settings import ClusteredConfig
+from longtail.methods.shared.preparation import cluster_labels, held_out, reader_of, refuse_unlabelled
+from longtail.rankers.clustered import each_its_own
+from longtail.rankers.label_start import LabelStart, start_from_texts
+from longtail.train.run import Need, Run
+
+if TYPE_CHECKING:
+    from longtail.encoders.learn.encoder import Source
+
+
+@dataclass(frozen=True)
+class Data:
+    """What an encoder with these heads learns from."""
+
+    source: Source
+    clusters: Clusters
+    train: Corpus
+    valid: Corpus
+
+    @property
+    def flat(self) -> bool:
+        """Whether every label is its own cluster."""
+        return len(self.clusters) == len(self.clusters.labels)
+
+
+def prepare(corpus: Corpus, config: ClusteredConfig, run: Run) -> Data:
+    """Everything there is before the first step; each part is made once a run."""
+    from longtail.encoders.learn.encoder import source_of
+
+    refuse_unlabelled(corpus)
+    train, valid = held_out(corpus, config.valid_documents, config.seed)
+    reader = None
+    if config.encoder == BAG:
+        reader = reader_of(train.documents, train.label_set, config.encoding, run)
+    source = source_of(train, valid, config.encoding, config.seed, run.stage, reader)
+    return Data(source, run.stage("clusters", clusters_of, train, config), train, valid)
+
+
+def clusters_of(corpus: Corpus, config: ClusteredConfig) -> Clusters:
+    """C: balanced clusters by the words of the labels' documents; a label without any lies where its text puts it."""
+    if corpus.n_labels <= config.one_vs_all_up_to or config.labels_per_cluster == 1:
+        return each_its_own(corpus.n_labels)
+    tfidf = Tfidf.fit(corpus.texts, config.words)
+    label_texts = label_text_bags(tfidf, corpus.label_set)
+    features = tfidf.transform(corpus.texts)
+    return cluster_labels(features, corpus.labels, label_texts, config.labels_per_cluster, config.seed)
+
+
+def read_labels(start: Encoder, label_set: LabelSet, clusters: Clusters, bottleneck: np.ndarray | None) -> LabelStart:
+    """Where labels and clusters start: what the encoder says of the labels' texts before it learns."""
+    texts = label_set.words()
+    told = np.array([bool(text.strip()) for text in texts])
+    return start_from_texts(start.batches(Documents(texts)), told, clusters, bottleneck)
+
+
+def need(corpus: Corpus, config: ClusteredConfig) -> Need:
+    """What an encoder with these heads takes."""
+    takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
+    dim, n_labels = takes.dim, corpus.n_labels
+    if n_labels <= config.one_vs_all_up_to:
+        heads = n_labels * dim
+    else:
+        heads = 2 * n_labels // config.labels_per_cluster * dim + config.label_dim * (dim + n_labels)
+    parameters = takes.parameters + heads
+    stored = takes.stored + 24 * features_expected(corpus.documents, config.words)
+    # Weights have a gradient, two moments and an average; a run keeps the start, a checkpoint and the end.
+    return Need(parameters, memory=20 * parameters + 4 * takes.kept + stored, disk=28 * parameters + stored)
