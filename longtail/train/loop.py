@@ -37,6 +37,7 @@ from torch import nn
 
 from longtail import store
 from longtail.data.batches import Batches, generator, longest_first, prefetched, shuffled
+from longtail.encoders.learn.bfloat16 import multiplies_bfloat16
 from longtail.errors import RunError
 from longtail.judge.frequencies import Frequencies
 from longtail.judge.gains import cut_off
@@ -329,13 +330,6 @@ def on_device(batch: Batch, device: torch.device) -> Batch:
 
 
 # -- randomness and signals belong to whoever called us -----------------------------------------------------------
-
-
-def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether the processor has instructions for it: emulated, it takes several times as long as float32."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 @contextmanager

@@ -196,7 +196,7 @@ class LearningBag(nn.Module):
         bags = take(self.label_texts, labels.detach().cpu().numpy())
         return bag(self.vectors, *(torch.from_numpy(part).to(self.vectors.device) for part in bags))
 
-    def start_epoch(self) -> None:
+    def start_epoch(self, epoch: int) -> None:
         """Label texts are read anew in every batch, so there is nothing to prepare."""
 
     def rates(self, lr: float | None, row_lr: float) -> tuple[float, float]:

@@ -6,7 +6,7 @@ A new encoder is two modules, X.py and learn/X.py, a Source, and a line of SOURC
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Union
 
 import numpy as np
@@ -62,7 +62,7 @@ class Source(Protocol):
 
     def started(
         self,
-        start: Any,
+        start: Any,  # noqa: ANN401 - of the source's kind
         dropout: float,
         rows: TextRows | None = None,
         words_dropped: float = 0.0,
@@ -192,6 +192,7 @@ class TokenSource:
     reading: TransformerReading
     words: TfidfOptions
     reader: Reader | None  # of words, where somebody learned them before
+    read_last: list[tuple[Transformer, np.ndarray]] = field(default_factory=list)  # label texts, by two encoders
 
     @property
     def train(self) -> TokenTexts:
@@ -213,17 +214,19 @@ class TokenSource:
         """An encoder before its first step, with the texts of label rows if these are read; it drops no words."""
         if rows is None:
             return LearningTransformer(start, self.reading, dropout)
-        return LearningTransformer(start, self.reading, dropout, self.label_tokens, rows.averaged, len(rows))
+        of_texts = self.before_block(start, rows)
+        return LearningTransformer(start, self.reading, dropout, self.label_tokens, rows.averaged, of_texts)
 
     def before_block(self, encoder: Transformer, rows: TextRows) -> np.ndarray:
         """What the encoder says of the texts of rows: (rows, dim)."""
-        assert self.label_tokens is not None
-        return rows.averaged(encoder.encode(self.label_tokens))
+        return rows.averaged(self.encode_labels(encoder))
 
     def encode_labels(self, encoder: Transformer) -> np.ndarray:
-        """The vectors of label texts, read as if they were documents: (labels, dim)."""
+        """The vectors of label texts, read as if they were documents: (labels, dim); kept for the next who asks."""
         assert self.label_tokens is not None
-        return encoder.encode(self.label_tokens)
+        if not any(known is encoder for known, _ in self.read_last):
+            self.read_last[:] = [*self.read_last[-1:], (encoder, encoder.encode(self.label_tokens, roughly=True))]
+        return next(vectors for known, vectors in self.read_last if known is encoder)
 
     def read_train(self) -> Tokens:
         """Documents to learn from as `first.encode` takes them."""

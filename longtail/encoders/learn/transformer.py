@@ -88,20 +88,21 @@ class LearningTransformer(nn.Module):
 
     Reading the texts of a batch's labels with a gradient would cost many times what its documents do.  So label texts
     are read when an epoch begins, and stay what they were then until the next: `label_texts` says what to read, and
-    `as_rows` makes the vectors of so many `rows` out of those of the texts.
+    `as_rows` makes the vectors of rows out of those of the texts, which at first are `of_texts`.
     """
 
     of_texts: Tensor | None  # (rows, dim) vectors of label texts as the epoch began
 
     def __init__(
         self, start: Transformer, reading: TransformerReading, dropout: float,
-        label_texts: Tokens | None = None, as_rows: Callable[[np.ndarray], np.ndarray] | None = None, rows: int = 0,
+        label_texts: Tokens | None = None, as_rows: Callable[[np.ndarray], np.ndarray] | None = None,
+        of_texts: np.ndarray | None = None,
     ):  # fmt: skip
         super().__init__()
         self.layers = TransformerEncoder(start, reading.word_lr is not None, reading.recompute)
         self.drop, self.dim, self.word_lr = Dropout(dropout), self.layers.dim, reading.word_lr
         self.label_texts, self.as_rows = label_texts, as_rows
-        self.register_buffer("of_texts", torch.zeros(rows, self.dim) if rows else None)
+        self.register_buffer("of_texts", None if of_texts is None else torch.from_numpy(np.array(of_texts)))
 
     def forward(self, texts: TokenInput) -> Tensor:
         """e of each document, (documents, dim); `drop` is for the caller to apply."""
@@ -119,10 +120,11 @@ class LearningTransformer(nn.Module):
         assert self.of_texts is not None
         return self.of_texts[labels]
 
-    def start_epoch(self) -> None:
-        """Read label texts with the weights as they are now."""
-        if self.label_texts is not None and self.as_rows is not None and self.of_texts is not None:
-            self.of_texts.copy_(torch.from_numpy(self.as_rows(self.export().encode(self.label_texts))))
+    def start_epoch(self, epoch: int) -> None:
+        """Read label texts with the weights as they are now; before the first step they were read already."""
+        if epoch > 0 and self.label_texts is not None and self.as_rows is not None and self.of_texts is not None:
+            vectors = self.export().encode(self.label_texts, roughly=True)
+            self.of_texts.copy_(torch.from_numpy(self.as_rows(vectors)))
 
     def rates(self, lr: float | None, row_lr: float) -> tuple[float, float]:
         """Learning rates of the layers and of word vectors, which were trained before and move less than label rows."""

@@ -136,7 +136,7 @@ class Network(nn.Module):
 
     def start_epoch(self, epoch: int) -> None:
         """Label texts are read; before every epoch but the first, hard negatives are what now scores best."""
-        self.encoder.start_epoch()
+        self.encoder.start_epoch(epoch)
         if self.pool is not None and epoch > 0:
             self.meetings.sharpen(self.scorer(), self.read)
             self.train()

@@ -50,7 +50,7 @@ class Network(nn.Module, Generic[Head]):
 
     def start_epoch(self, epoch: int) -> None:
         """True labels are looked for where they now hang most firmly, and negatives are what now is hardest."""
-        self.encoder.start_epoch()
+        self.encoder.start_epoch(epoch)
         if not isinstance(self.heads, GraphHeads):
             return
         self.heads.router.find_parents()

@@ -72,9 +72,7 @@ class Texts:
     def started(self, config: Config) -> LearningEncoder:
         """The encoder before its first step."""
         rows = TextRows.one_each(np.arange(self.n_labels)) if self.read_labels else None
-        started = self.source.started(self.source.first, config.dropout, rows, config.bag.words_dropped)
-        started.start_epoch()
-        return started
+        return self.source.started(self.source.first, config.dropout, rows, config.bag.words_dropped)
 
 
 def read(data: Data, config: Config, run: Run) -> Texts:
