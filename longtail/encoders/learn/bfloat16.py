@@ -1,0 +1,12 @@
+"""Whether half as many bits are faster."""
+
+from __future__ import annotations
+
+import torch
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether the processor has instructions for it: emulated, it takes several times as long as float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
