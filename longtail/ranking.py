@@ -52,10 +52,12 @@ class Ranking:
     @classmethod
     def of_candidates(cls, labels: np.ndarray, scores: np.ndarray, k: int) -> Ranking:
         """The k best of each row's candidates, (documents, width) each in any order; PAD is none."""
-        inside = labels != PAD
-        starts = np.append(0, np.cumsum(inside.sum(axis=1)))
-        width = int(labels.max(initial=0)) + 1
-        return cls.of_scores(sp.csr_array((scores[inside], labels[inside], starts), shape=(len(labels), width)), k)
+        from longtail.kernels.candidates import top_of_candidates
+
+        if np.isnan(scores).any():
+            row = np.isnan(scores).any(axis=1).argmax()
+            raise RankingError(f"row {row} of the scores holds a NaN, which no order can place")
+        return cls(*top_of_candidates(labels, scores, k))
 
     @classmethod
     def of_rows(cls, rows: Iterable[tuple[np.ndarray, np.ndarray]], k: int) -> Ranking:

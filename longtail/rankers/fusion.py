@@ -17,6 +17,7 @@ import numpy as np
 
 from longtail.errors import MissingExtraError
 from longtail.invariants import Array, Number, Unsound
+from longtail.kernels.score_tree import shares_at_leaves
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
@@ -57,12 +58,9 @@ class ScoreTree:
 
     def probabilities(self, *columns: np.ndarray) -> np.ndarray:
         """How likely a label is true, given its numbers in arrays of any one shape."""
-        asked = np.stack([np.asarray(column, np.float32) for column in columns])
-        node = np.zeros(asked.shape[1:], np.int32)
-        for _ in range(self.depth):
-            number = np.take_along_axis(asked, np.maximum(self.columns[node], 0)[None], axis=0)[0]
-            node = np.where(number <= self.thresholds[node], self.yes[node], self.no[node])
-        return self.shares[node]
+        asked = np.stack([np.asarray(column, np.float32).ravel() for column in columns])
+        tree = self.columns, self.thresholds, self.yes, self.no, self.shares, self.depth
+        return shares_at_leaves(*tree, asked).reshape(np.shape(columns[0]))
 
 
 LEAF = -1
