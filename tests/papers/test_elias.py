@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import torch
 
 from longtail import fit
+from longtail.config import build, read_toml
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.encoders.bag import GatedBlock, TokenBag
 from longtail.encoders.learn.batches import BagTexts, Labelled
@@ -594,3 +595,10 @@ def test_word_vectors_of_a_transformer_learn_at_their_own_rate(tiny_encoder: Pat
     all_alike = LearningTransformer(start, TransformerReading(word_lr=None), 0.1)
     (together,) = encoder_groups(all_alike, Optim(lr=2e-3))
     assert set(together.peaks) == {2e-3} and len(together.parameters) == len(list(all_alike.parameters()))
+
+
+def test_the_papers_preset_reads_cls_of_one_layer_and_takes_nothing_away():
+    """Section 3.2."""
+    preset = build(Config, read_toml(Path(__file__).parents[2] / "configs" / "elias" / "paper.toml"))
+    read = preset.transformer
+    assert (read.pool, read.layers, read.centred, read.word_lr) == ("cls", 1, False, None)
