@@ -19,24 +19,24 @@ from longtail.index.partition import recall_at
 from longtail.methods.decaf.model import Decaf, open_clusters
 
 # Half the default epochs for all: differences between variants need no more, and there are many.
-SHORT = {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "ranker.averaged": 3}
-VARIANTS: dict[str, dict] = {
-    "DECAF": {},
-    "ẑ² only, no label text": {"classifier": "refinement"},
-    "no-init": {"classifier": "no-init"},
-    "no-init, ranker starts from module II": {"classifier": "no-init", "ranker.afresh": False},
-    "64 labels a cluster": {"labels_per_cluster": 64},
-    "16 labels a cluster": {"labels_per_cluster": 16},
-    "ẑ¹ only, no refinement": {"classifier": "text"},
-    "ranker starts from module II": {"ranker.afresh": False},
-    "vectors from MiniLM": {"vectors": "minilm"},
-    "vectors from wordllama": {"vectors": "wordllama"},
-    "words alone": {"subwords": 0},
-    "lite": {"lite": True},
-    "no averaging": {"ranker.averaged": 0},
-    "score with the whole cluster part": {"cluster_weight": 1.0},
-    "ensemble of 3": {"instances": 3},
-    "modules I and II in bfloat16": {"surrogate.precision": "bf16", "shortlister.precision": "bf16"},
+SHORT = {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "optim.average_from": 4}
+VARIANTS: dict[str, tuple[str, dict]] = {
+    "DECAF": ("decaf", {}),
+    "ẑ² only, no label text": ("decaf/refinement", {}),
+    "no-init": ("decaf/no-init", {}),
+    "no-init, ranker starts from module II": ("decaf/no-init", {"afresh": False}),
+    "64 labels a cluster": ("decaf", {"labels_per_cluster": 64}),
+    "16 labels a cluster": ("decaf", {"labels_per_cluster": 16}),
+    "ẑ¹ only, no refinement": ("decaf/text", {}),
+    "ranker starts from module II": ("decaf", {"afresh": False}),
+    "vectors from MiniLM": ("decaf", {"bag.vectors": "minilm"}),
+    "vectors from wordllama": ("decaf", {"bag.vectors": "wordllama"}),
+    "words alone": ("decaf", {"bag.subwords": 0}),
+    "lite": ("decaf/lite", {}),
+    "no averaging": ("decaf", {"optim.average_from": "none"}),
+    "score with the whole cluster part": ("decaf", {"belief_weight": 1.0}),
+    "ensemble of 3": ("decaf", {"instances": 3}),
+    "modules I and II in bfloat16": ("decaf", {"surrogate.precision": "bf16", "shortlister.precision": "bf16"}),
 }
 FAN_OUTS = {4: "DECAF", 16: "16 labels a cluster", 64: "64 labels a cluster"}
 LENGTHS = (25, 50, 100, 200, 400, 800)
@@ -61,7 +61,8 @@ def measured(name: str, method: str, settings: dict, runs: Path) -> dict:
 def recall_curve(model: Decaf, test: longtail.Corpus) -> dict[str, float]:
     """The share of true labels among those of the first clusters, by how many labels these hold on average."""
     instance = model.instances[0]
-    opened = open_clusters(instance.shortlister, model.reader.rows(test.documents), instance.beam).labels
+    read = instance.shortlister.encoder.read(test.documents)
+    opened = open_clusters(instance.shortlister, read, instance.beam).labels
     clusters = instance.ranker.rows.clusters
     recall, lengths = recall_at(opened, test.labels, clusters), np.diff(clusters.starts)[opened]
     mean = lengths.mean(axis=0).cumsum()
@@ -98,10 +99,10 @@ def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else "debian-related"
     results = earlier("decaf_claims")
     rows = results.setdefault(name, {})
-    for variant, settings in [("linear", {}), *VARIANTS.items()]:
+    short = {variant: (method, SHORT | settings) for variant, (method, settings) in VARIANTS.items()}
+    for variant, (method, settings) in ({"linear": ("linear", {})} | short).items():
         if variant in rows:
             continue
-        method, settings = ("linear", {}) if variant == "linear" else ("decaf", SHORT | settings)
         place = Path("runs") / "claims" / name / "".join(filter(str.isalnum, variant))
         rows[variant] = measured(name, method, settings, place)
         save("decaf_claims", results)

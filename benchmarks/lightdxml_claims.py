@@ -20,33 +20,35 @@ from benchmarks.machine import earlier, save
 from benchmarks.side_by_side import corpus_path, judged
 from longtail.config import build
 from longtail.corpus import Splits
+from longtail.encoders.bag import BLOCKS, TokenBag
+from longtail.encoders.encoder import vectors_of
+from longtail.encoders.learn.encoder import BagSource
 from longtail.features.vectors import first_vectors
 from longtail.judge.ensemble import average
-from longtail.methods.lightdxml.learn import Meetings, optim, started
+from longtail.methods.lightdxml.learn import Meetings, started
 from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import Config
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 from longtail.train.run import open_run
+from longtail.train.settings import Optim
 
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["R@100"]
 BEST = 100  # labels that the re-ranker looks at
 
 
 def variants() -> dict[str, dict]:
-    once = {"reindex": Config().classifiers.epochs}
+    once = {"reindex": Config().optim.epochs}
     return {
         "cycle": {},
         "frozen shortlist": once,
         "no label texts": {"label_text": "none"},
-        "5 epochs": {"classifiers.epochs": 5, "classifiers.averaged": 2},
-        "20 epochs": {"classifiers.epochs": 20, "classifiers.averaged": 10},
-        "20 epochs, dropout 0.5": {
-            "classifiers.epochs": 20, "classifiers.averaged": 10, "classifiers.dropout": 0.5,
-        },
-        "vectors of 512": {"dim": 512},
-    }  # fmt: skip
+        "5 epochs": {"optim.epochs": 5, "optim.average_from": 4},
+        "20 epochs": {"optim.epochs": 20, "optim.average_from": 11},
+        "20 epochs, dropout 0.5": {"optim.epochs": 20, "optim.average_from": 11, "dropout": 0.5},
+        "vectors of 512": {"bag.dim": 512},
+    }
 
 
 RERANKED = ("cycle", "frozen shortlist")
@@ -55,21 +57,20 @@ RERANKED = ("cycle", "frozen shortlist")
 def reranked(first: Predictor, splits: Splits, settings: dict) -> Ranking:
     """The mean of the model's scores and those of a re-ranker on its best labels."""
     model, train, test = first.model, splits.train, splits.split("test")
-    assert isinstance(model, LightDXML)
-    config = replace(build(Config, settings), seed=1)
-    config = replace(config, classifiers=replace(config.classifiers, start="random"))
+    assert isinstance(model, LightDXML) and isinstance(model.encoder, TokenBag)
+    config, reader = replace(build(Config, settings), seed=1), model.encoder.reader
     proposed = first.rank(train.documents, BEST).labels
-    vectors = first_vectors(model.reader.vocabulary, "random", config.dim, config.seed)
-    meetings = Meetings(model.reader.bags(train.documents), train.labels, proposed, config.classifiers.negatives)
-    network = started(vectors, model.nearest, train.n_labels, config)
+    vectors = first_vectors(reader.vocabulary, "random", config.bag.dim, config.seed)
+    start = TokenBag(reader, vectors, BLOCKS["residual"].first(config.bag.dim))
+    documents = reader.bags(train.documents)
+    source = BagSource(start, documents, documents[:0], None)
+    meetings = Meetings(source.train, train.labels, proposed, config.negatives)
+    network = started(source, train.n_labels, config)
     with tempfile.TemporaryDirectory() as place, open_run(Path(place), "re-ranker", {}, train) as run:
-        run.train("classifiers", network, meetings, optim(config), seed=config.seed)
+        run.train("classifiers", network, meetings, Optim.of(config.optim), seed=config.seed)
     before = first.rank(test.documents, BEST + 20)
-    again = network.fusion(1.0).rank(
-        network.encoder().documents(model.reader.rows(test.documents)),
-        Shortlist(before.labels, before.scores),
-        BEST + 20,
-    )
+    vectors = vectors_of(network.encoder.export(), test.documents)
+    again = network.fusion(1.0).rank(vectors, Shortlist(before.labels, before.scores), BEST + 20)
     return average([before, again], k=BEST + 20)
 
 

@@ -20,7 +20,7 @@ from benchmarks.machine import save
 from longtail import open as open_model
 from longtail import store
 from longtail.corpus import LabelSet
-from longtail.encoders.bag import BagEncoder
+from longtail.encoders.bag import GatedBlock, TokenBag
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.index.clusters import Clusters
@@ -71,15 +71,17 @@ def random_model(labels: int) -> Predictor:
     def numbers(*shape: int) -> np.ndarray:
         return 0.1 * rng.standard_normal(shape, np.float32)
 
+    reader = Reader(Bags(TOKENS, None), None)
+
     def scorer(rows: int) -> Scorer:
-        encoder = BagEncoder(numbers(TOKENS, DIM), numbers(DIM, DIM), numbers(DIM), numbers(DIM))
+        encoder = TokenBag(reader, numbers(TOKENS, DIM), GatedBlock(numbers(DIM, DIM), numbers(DIM), numbers(DIM)))
         return Scorer(encoder, LabelRows(numbers(rows, DIM), numbers(rows)))
 
     starts = np.linspace(0, labels, CLUSTERS + 1).astype(np.int64)
     clusters = Clusters(rng.permutation(labels).astype(np.int32), starts)
     ranker = scorer(labels)
     in_order = replace(ranker, rows=replace(ranker.rows, clusters=clusters))
-    model = Decaf(Reader(Bags(TOKENS, None), None), [Instance(scorer(CLUSTERS), in_order, 20, 1.0)])
+    model = Decaf([Instance(scorer(CLUSTERS), in_order, 20, 1.0)])
     about = About("decaf", {}, {"name": "random", "fingerprint": "none", "documents": 1, "labels": labels})
     names = LabelSet.of(f"label {number}" for number in range(labels))
     return Predictor(model, names, np.ones(labels, np.int64), about)

@@ -21,12 +21,19 @@ from torch import nn
 
 from benchmarks.contenders import THREADS
 from benchmarks.machine import RESULTS, save
-from longtail.encoders.learn.bag import bag_plainly
-from longtail.kernels.csr import Rows
-from longtail.methods.decaf.learn import Meetings, first_pool, started
-from longtail.methods.decaf.settings import Config, Learning
+from longtail.encoders.bag import BLOCKS, BlockKind, TokenBag
+from longtail.encoders.label_texts import TextRows
+from longtail.encoders.learn.bag import LearningBag, bag_plainly
+from longtail.encoders.learn.batches import BagTexts
+from longtail.encoders.learn.encoder import BagSource
+from longtail.features.bags import Bags
+from longtail.features.reading import Reader
+from longtail.kernels.csr import rows_of
+from longtail.methods.decaf.learn import Data, Meetings, first_pool, started
+from longtail.methods.decaf.settings import Config, Module
 from longtail.methods.lightdxml import learn as lightdxml_steps
 from longtail.rankers.learn.candidates import shortlist_logits_plainly
+from longtail.rankers.learn.label_rows import LearningRows
 from longtail.train.optim import Group, Optim, groups_of
 
 TOKENS, LENGTH, DIM, BATCH, BEAM, FAN_OUT, TRUE = 50_000, 20, 256, 128, 200, 4, 3
@@ -34,10 +41,11 @@ WARM, STEPS = 5, 40
 DOCUMENTS = BATCH * (WARM + STEPS)
 
 
-def bags(count: int, rng: np.random.Generator) -> Rows:
+def bags(count: int, rng: np.random.Generator) -> sp.csr_array:
     """Texts of LENGTH tokens, frequent ones often."""
     tokens = (TOKENS * rng.random((count, LENGTH)) ** 3).astype(np.int32)
-    return np.arange(count + 1) * LENGTH, tokens.ravel(), np.full(count * LENGTH, LENGTH**-0.5, np.float32)
+    weights, starts = np.full(count * LENGTH, LENGTH**-0.5, np.float32), np.arange(count + 1) * LENGTH
+    return sp.csr_array((weights, tokens.ravel(), starts), shape=(count, TOKENS))
 
 
 def truth(n_labels: int, rng: np.random.Generator) -> sp.csr_array:
@@ -51,24 +59,28 @@ def decaf(n_labels: int, negatives: int) -> tuple[nn.Module, Meetings]:
     starts = np.arange(n_labels // FAN_OUT + 1) * FAN_OUT
     opened = rng.integers(len(starts) - 1, size=(DOCUMENTS, BEAM)).astype(np.int32)
     pool = first_pool(starts, opened, rng) if negatives else None
-    texts = bags(n_labels, rng)
-    met = Meetings(bags(DOCUMENTS, rng), truth(n_labels, rng), texts, negatives, starts, opened, pool)
-    config = Config(dim=DIM, ranker=Learning(dropout=0.0))
-    return started(vectors(), met, config, config.ranker, config.classifier, config.lite), met
+    texts, first = bags(n_labels, rng), start("gated")
+    documents, rows = bags(DOCUMENTS, rng), TextRows.one_each(np.arange(n_labels))
+    data = Data(BagSource(first, documents, documents[:0], texts), truth(n_labels, rng))
+    met = Meetings(data.source.with_labels(rows), data.labels, rows, negatives, starts, opened, pool)
+    config = Config(ranker=Module(dropout=0.0))
+    return started(data, met, first, "both", config.ranker, config), met
 
 
 def lightdxml(n_labels: int, negatives: int) -> tuple[nn.Module, lightdxml_steps.Meetings]:
     rng = np.random.default_rng(0)
     shortlists = rng.integers(n_labels, size=(DOCUMENTS, BEAM * FAN_OUT)).astype(np.int32)
-    starts, tokens, weights = bags(DOCUMENTS, rng)
-    documents = sp.csr_array((weights, tokens, starts), shape=(DOCUMENTS, TOKENS))
+    texts = BagTexts(rows_of(bags(DOCUMENTS, rng)))
     rows = rng.standard_normal((n_labels, DIM)).astype(np.float32) / DIM**0.5
-    network = lightdxml_steps.Network(torch.from_numpy(vectors()), torch.from_numpy(rows), 0.0)
-    return network, lightdxml_steps.Meetings(documents, truth(n_labels, rng), shortlists, negatives)
+    labels = LearningRows(n_labels, torch.from_numpy(rows))
+    network = lightdxml_steps.Network(LearningBag(start("residual"), 0.0), labels)
+    return network, lightdxml_steps.Meetings(texts, truth(n_labels, rng), shortlists, negatives)
 
 
-def vectors() -> np.ndarray:
-    return np.random.default_rng(1).standard_normal((TOKENS, DIM)).astype(np.float32) / DIM**0.5
+def start(block: BlockKind) -> TokenBag:
+    """Token vectors, in a space without names."""
+    vectors = np.random.default_rng(1).standard_normal((TOKENS, DIM)).astype(np.float32) / DIM**0.5
+    return TokenBag(Reader(Bags(TOKENS, None), None), vectors, BLOCKS[block].first(DIM))
 
 
 KINDS = {
@@ -87,7 +99,7 @@ class Stepping:
         self.network, self.met = make(n_labels, negatives)
         self.network.train()
         self.plain = plain
-        groups = groups_of(self.network, Optim(lr=0.01))
+        groups = groups_of(self.network, Optim(row_lr=0.01))
         self.groups = plain_groups(groups) if plain else groups
         self.losses: list[float] = []
         self.seconds: list[float] = []
@@ -100,7 +112,7 @@ class Stepping:
             loss.backward()
             for group in self.groups:
                 group.gathered = 1.0
-                group.step(1.0, 0.0)
+                group.step(1.0)
             self.seconds.append(time.perf_counter() - began)
         self.losses.append(float(loss.detach()))
 
@@ -116,19 +128,19 @@ def plainly() -> Iterator[None]:
     mixed = lambda gates, one, other: gates.alpha.sigmoid() * one + gates.beta.sigmoid() * other  # noqa: E731
     with (
         patch("longtail.encoders.learn.bag.Gates.forward", mixed),
-        patch("longtail.methods.decaf.learn.bag", bag_plainly),
-        patch("longtail.methods.lightdxml.learn.bag", bag_plainly),
+        patch("longtail.encoders.learn.bag.bag", bag_plainly),
         patch("longtail.rankers.learn.candidates.shortlist_logits", shortlist_logits_plainly),
-        patch("longtail.rankers.learn.label_text.table_rows", embedded),
-        patch("longtail.methods.lightdxml.learn.table_rows", embedded),
+        patch("longtail.rankers.learn.label_rows.table_rows", embedded),
     ):
         yield
 
 
 def plain_groups(groups: list[Group]) -> list[Group]:
     """torch's SparseAdam in the place of ours."""
-    tables, blocks = groups
-    return [Group("tables", torch.optim.SparseAdam(tables.parameters, 0.01)), blocks]
+    return [
+        Group(each.name, torch.optim.SparseAdam(each.parameters, 0.01)) if each.name in ("words", "labels") else each
+        for each in groups
+    ]
 
 
 def against_torch(kind: str) -> dict:

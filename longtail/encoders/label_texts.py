@@ -28,7 +28,7 @@ class TextRows:
     @property
     def are_single(self) -> bool:
         """Whether every row is of one label."""
-        return len(self) == len(self.labels)
+        return len(self) == len(self.labels) and bool((np.diff(self.starts) == 1).all())
 
     def summed(self, texts: sp.csr_array) -> sp.csr_array:
         """Bags of the rows, of length 1: those of their labels added up."""

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
-from longtail.features.bags import of_unit_length
 from longtail.index.clusters import Clusters
 
 
@@ -17,12 +16,6 @@ def cluster_targets(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
     targets.sum_duplicates()
     targets.data[:] = 1
     return targets
-
-
-def cluster_texts(bags: sp.csr_array, clusters: Clusters) -> sp.csr_array:
-    """u_m: the label texts of each cluster added up, length 1, (clusters, tokens)."""
-    members = np.ones(len(clusters.labels), np.float32), clusters.labels, clusters.starts
-    return of_unit_length(sp.csr_array(sp.csr_array(members, shape=(len(clusters), bags.shape[0])) @ bags))
 
 
 def in_cluster_order(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:

@@ -12,9 +12,9 @@ from typing import Any
 
 from longtail import store
 from longtail.config import explain
-from longtail.errors import ModelError
+from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Threshold
-from longtail.methods import METHODS, method
+from longtail.methods import method
 from longtail.predict.ensemble import ENSEMBLE, Shares
 from longtail.predict.opening import read_about
 from longtail.predict.predictor import About
@@ -125,10 +125,12 @@ def _threshold(place: Path, plain: dict[str, Any]) -> Threshold | None:
 
 def changed_settings(about: About) -> list[Changed]:
     """Settings that differ from this version's defaults; none of a method that this version does not have."""
-    if about.method not in METHODS:
+    try:
+        defaults = method(about.method).Config()
+    except ConfigError:
         return []
     found = []
-    for line in explain(method(about.method).Config()):
+    for line in explain(defaults):
         default, value = json.loads(json.dumps(line.default)), _nested(about.config, line.name, line.default)
         if value != default:
             found.append(Changed(line.name, value, default))

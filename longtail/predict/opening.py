@@ -11,9 +11,9 @@ import numpy as np
 
 from longtail import config as settings_of
 from longtail import store
-from longtail.errors import ModelError
+from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Calibration
-from longtail.methods import METHODS, method
+from longtail.methods import method
 from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
@@ -72,10 +72,12 @@ def _read_counts(path: Path) -> np.ndarray:
 def _read_state(directory: Path, name: str, state: Any, depth: int) -> Ranks:  # noqa: ANN401 - whatever JSON can hold
     if name == ENSEMBLE:
         return _read_ensemble(directory, state, depth)
-    if name not in METHODS:
-        raise ModelError(f"{directory}: made by method {name!r:.40}, which this version does not have")
-    kind = typing.get_type_hints(method(name).fit)["return"]
-    return store.read_parts(directory, kind, state, WEIGHTS)
+    try:
+        fit = method(name).fit  # of a variant too
+    except ConfigError as error:
+        message = f"{directory}: made by method {name!r:.40}, which this version does not have"
+        raise ModelError(message) from error
+    return store.read_parts(directory, typing.get_type_hints(fit)["return"], state, WEIGHTS)
 
 
 def _read_ensemble(directory: Path, state: Any, depth: int) -> Ensemble:  # noqa: ANN401

@@ -50,7 +50,8 @@ def _as_set(value: object) -> str:
 def settings_json(name: str) -> dict[str, Any]:
     """The same for programs."""
     settings = [dataclasses.asdict(line) for line in explain(method(name).Config())]
-    return {"name": name, "summary": _summary(METHODS[name]), "settings": settings}
+    module = METHODS[name.partition("/")[0]]
+    return {"name": name, "summary": _summary(module), "settings": settings}
 
 
 def _summary(module: str) -> str:

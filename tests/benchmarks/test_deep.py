@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import deep
+from longtail.config import build
+from longtail.methods import method
 
 
 @pytest.fixture
@@ -18,12 +20,12 @@ def fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple]:
 
 
 def test_settings_of_a_row_reach_the_method_that_proposes(fits: list[tuple]):
-    deep.trained("toy", "GUDN, no guide", None, {"head_lr": 0.1})
-    deep.trained("toy", "GUDN++", None, {"head_lr": 0.1})
+    deep.trained("toy", "GUDN, no guide", None, {"optim.row_lr": 0.1})
+    deep.trained("toy", "GUDN++", None, {"optim.row_lr": 0.1})
     encoder = deep.ENCODER["encoder"]
     assert fits == [
-        ("gudn", {"encoder": encoder, "head_lr": 0.1, "feature_guide": 0, "link_guide": 0}),
-        ("gudn++", {"gudn.encoder": encoder, "gudn.head_lr": 0.1}),
+        ("gudn", {"encoder": encoder, "optim.row_lr": 0.1, "feature_guide": 0, "link_guide": 0}),
+        ("gudn++", {"gudn.encoder": encoder, "gudn.optim.row_lr": 0.1}),
     ]
 
 
@@ -33,3 +35,9 @@ def test_a_row_with_plus_takes_up_what_the_one_without_trained(fits: list[tuple]
     (plain / "training" / "lightxml").mkdir(parents=True)
     deep.trained("toy", "LightXML++", None, {})
     assert (plus / "training" / "lightxml").is_dir()
+
+
+@pytest.mark.parametrize("row", deep.ROWS)
+def test_settings_of_every_row_are_there(row: str):
+    name, own = deep.ROWS[row]
+    build(method(name).Config, own)

@@ -18,7 +18,9 @@ DEEPER = {
     "linear of two deep trees": {"labels_per_cluster": 4, "branching": 4, "trees": 2},
     "lightdxml over a graph": {"search.exact_below": 1},
     "decaf of two instances": {"labels_per_cluster": 4, "instances": 2},
-    "elias on a fixed index": SETTINGS["elias"] | {"index": "fixed"},
+    "elias/fixed": SETTINGS["elias"],
+    "elias/one-vs-all": SETTINGS["elias"],
+    "decaf/lite": {"bag.subwords": 0, "bag.dim": 16, "labels_per_cluster": 4, "ranker.epochs": 2},
     "elias++ with a tree of scores": SETTINGS["elias++"] | {"valid_documents": 60},
 }
 ENSEMBLE = "ensemble of calibrated models"

@@ -272,7 +272,7 @@ def test_a_damaged_model_is_refused_with_the_file_that_changed(model: Path, tmp_
     assert "weights.safetensors" in refused(longtail("predict", tmp_path / "model", text="x\n"))
 
 
-QUICK = ["--set", "dim=32", "--set", "subwords=0"]
+QUICK = ["--set", "bag.dim=32", "--set", "bag.subwords=0"]
 RUNS = ("whole", "parts")
 KILLED = {"linear": [], "decaf": QUICK, "lightdxml": [*QUICK, "--set", "valid_documents=50"]}
 

@@ -16,7 +16,7 @@ from longtail.features.bags import beside_dense
 from longtail.judge.calibration import Tuning
 from longtail.methods.eliaspp import Config, EliasPlusPlus
 from longtail.methods.shared.preparation import held_out
-from longtail.methods.shared.reranked import choose_weight, grow_tree, hinge_beliefs, propose, train_ranker
+from longtail.methods.shared.reranked import choose_weight, grow_tree, hinge_beliefs, train_ranker
 from longtail.predict.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
@@ -24,10 +24,10 @@ from longtail.ranking import Ranking
 from tests.planted import N_LABELS, word
 
 QUICK = {
-    "elias.bag.subwords": 0, "elias.bag.dim": 32, "elias.bag.dropout": 0.1, "elias.labels_per_cluster": 8,
-    "elias.walk.beam": 4, "elias.stage_1.optim.epochs": 3, "elias.stage_2.optim.epochs": 3, "candidates": 20,
-    "elias.stage_1.label_lr": 0.04, "elias.stage_2.label_lr": 0.04, "elias.stage_1.cluster_lr": 0.02,
-    "elias.stage_2.cluster_lr": 0.01, "elias.valid_documents": 0,
+    "elias.bag.subwords": 0, "elias.bag.dim": 32, "elias.dropout": 0.1, "elias.labels_per_cluster": 8,
+    "elias.walk.beam": 4, "elias.stage_1.epochs": 3, "elias.stage_2.epochs": 3, "candidates": 20,
+    "elias.stage_1.row_lr": 0.04, "elias.stage_2.row_lr": 0.04, "elias.stage_1.cluster_lr": 0.02,
+    "elias.stage_2.cluster_lr": 0.01, "elias.valid_documents": 0, "elias.stage_1.lr": 0.02, "elias.stage_2.lr": 0.01,
 }  # fmt: skip
 # Feature 0 speaks for label 0, feature 1 against label 1.
 RANKER = SparseLinear(sp.csr_array(np.array([[1, 0], [0, -1]], np.float32)), np.zeros(2, np.float32))
@@ -131,48 +131,6 @@ def test_a_tree_counts_no_pair_that_evaluation_leaves_out():
     assert grow_tree(plus(None), proposed, ranker, replace(valid, filtered=second), 1).shares[0] == 1
 
 
-class Knowing:
-    """A model that knows the texts it learned from, and refuses to be asked about them."""
-
-    def __init__(self, texts: set[str]):
-        self.texts = texts
-
-    def rank(self, documents: Documents, k: int) -> Ranking:
-        assert not self.texts & set(documents.texts)
-        asked = np.array([[int(text) for _ in range(k)] for text in documents.texts], np.int32)
-        return Ranking(asked, np.ones(asked.shape, np.float32))
-
-
-class Nowhere:
-    """A run that keeps nothing."""
-
-    def stage(self, name: str, build: object, *inputs: object) -> object:
-        return build(*inputs)
-
-    def part(self, name: str) -> Nowhere:
-        return self
-
-
-def test_with_folds_nobody_proposes_labels_for_what_it_learned():
-    learned = []
-
-    def learn(corpus: Corpus, run: Nowhere) -> Knowing:
-        learned.append(set(corpus.texts))
-        return Knowing(learned[-1])
-
-    texts = [str(number) for number in range(20)]
-    train = Corpus.of(texts, [["label"]] * 20)
-    proposed = propose(train, Knowing(set(texts)), learn, Config(folds=4, candidates=1), Nowhere())
-    assert proposed.labels[:, 0].tolist() == list(range(20))  # every document once, in its own place
-    assert [len(each) for each in learned] == [15] * 4 and set.intersection(*learned) == set()
-
-
-def test_folds_are_refused_where_the_ranker_reads_vectors_that_know_the_documents():
-    with pytest.raises(ConfigError, match=r'folds = 2 with reads = "both".*reads = "words"'):
-        Config(folds=2, reads="both")
-    assert Config(folds=1, reads="both").reads == "both"  # the paper's
-
-
 def test_a_model_remembers_which_documents_of_the_validation_split_it_is_tuned_by(planted: Splits, tmp_path: Path):
     assert fit("elias++", planted.train, **QUICK | {"tree_share": 0, "ranker_weight": 0.5}).model.tuning is None
     official = replace(planted.test, role="valid")
@@ -183,13 +141,7 @@ def test_a_model_remembers_which_documents_of_the_validation_split_it_is_tuned_b
     assert official.subset(tuning.rows, "valid").fingerprint == held_out(train, 50, 0)[1].fingerprint
 
 
-def test_with_folds_labels_are_proposed_by_models_that_never_saw_the_document(planted: Splits, tmp_path: Path):
-    fit("elias++", planted.train, run=tmp_path, folds=2, **QUICK)
-    folds = sorted(path.name for path in (tmp_path / "parts").iterdir())
-    assert folds == ["fold-0", "fold-1"] and (tmp_path / "parts" / "fold-1" / "training" / "stage-2").is_dir()
-
-
-@pytest.mark.parametrize("name", ["candidates", "folds", "tree_depth", "cost"])
+@pytest.mark.parametrize("name", ["candidates", "tree_depth", "cost"])
 def test_impossible_settings_are_refused(name: str, planted: Splits):
     with pytest.raises(ConfigError, match=name):
         fit("elias++", planted.train, **{name: 0})

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Label, LabelSet, Splits, Texts
-from longtail.encoders.learn.batches import TokenBatches
+from longtail.encoders.learn.batches import Labelled, TokenInput, TokenTexts
+from longtail.encoders.learn.encoder import NamedBags, NamedTokens
 from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens
@@ -28,10 +29,9 @@ from longtail.methods.gudn.learn import (
     NamedBatches,
     contrast_loss,
     feature_loss,
-    read_by_length,
     share_labels,
 )
-from longtail.methods.shared.clustered_transformer.learn import Network
+from longtail.methods.shared.clustered.learn import Network
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 from longtail.train.run import Run
@@ -48,9 +48,10 @@ class Table(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.vectors = nn.Parameter(torch.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, -1.0]]))
+        self.drop = nn.Identity()
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        return self.vectors[ids[:, 0]]
+    def forward(self, texts: TokenInput) -> Tensor:
+        return self.vectors[texts.ids[:, 0]]
 
 
 def guided(feature: float, link: float, one_hot: OneHot | None = None, guide_by: str = "distance") -> Guided:
@@ -58,35 +59,19 @@ def guided(feature: float, link: float, one_hot: OneHot | None = None, guide_by:
     heads = Heads(2, each_its_own(2), 1, None)
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     config = Config(feature_guide=feature, link_guide=link, guide_by=guide_by, guide_centred=False)
-    network = Network(Table(), heads, dropout=0.0, head_lr=1.0)
+    network = Network(Table(), heads)
     return Guided(network, config) if one_hot is None else GuidedByOneHot(network, one_hot, config)
 
 
 def batch_of(positives: list[list[int]]) -> NamedBatch:
     """Texts are token 1, joined label names token 2."""
-    text, names = torch.ones(len(positives), 1).long(), torch.full((len(positives), 1), 2)
-    true = torch.tensor(positives)
-    return NamedBatch(text, torch.ones(len(positives)).long(), names, text[:, 0], true, true)
+    one, true = torch.ones(len(positives), 1).long(), torch.tensor(positives)
+    return NamedBatch(TokenInput(one, one[:, 0]), TokenInput(2 * one, one[:, 0], uneven=True), true, true)
 
 
 CLASS = softplus(-1) + softplus(2)  # E_t = (1, 2), label 0 is true
 LINK = softplus(-3) + softplus(-1)  # E_l = (3, −1)
 FEATURE = (2**2 + 3**2) / 2
-
-
-class Mean(nn.Module):
-    """An encoder that says the mean of its tokens and how far it was padded."""
-
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        inside = torch.arange(ids.shape[1]) < lengths[:, None]
-        return torch.stack([(ids * inside).sum(1) / lengths, torch.full(lengths.shape, float(ids.shape[1]))], dim=1)
-
-
-def test_short_label_names_are_read_apart_from_long_ones_and_stay_with_their_documents():
-    ids = torch.tensor([[4, 4, 4, 9, 9], [7, 9, 9, 9, 9], [1, 2, 3, 4, 5], [2, 4, 9, 9, 9]])
-    read = read_by_length(Mean(), ids, torch.tensor([3, 1, 5, 2]))
-    assert read.tolist() == [[4, 5], [7, 2], [3, 5], [3, 2]]
-    assert read_by_length(Mean(), ids[:1], torch.tensor([3])).tolist() == [[4, 3]]
 
 
 # -- the equations -------------------------------------------------------------------------------------------------
@@ -233,24 +218,37 @@ def named(labels: list[list[int]]) -> NamedBatches:
     """Label l is called by the tokens 10·l and 10·l + 1."""
     names = Tokens.of([10 * label, 10 * label + 1] for label in range(4))
     rows = sp.csr_array(np.array(labels, np.float32))
-    return NamedBatches(TokenBatches(np.arange(len(labels)), np.arange(len(labels) + 1), rows, pad=0), names, PIECES)
+    texts = TokenTexts(Tokens(np.arange(len(labels)), np.arange(len(labels) + 1)), pad=0)
+    return NamedBatches(Labelled(texts, rows), NamedTokens(names, PIECES))
 
 
 def test_label_names_are_joined_framed_and_cut():
     batch = named([[0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]).batch(np.arange(3), np.random.default_rng(0))
-    assert batch.label_ids[0].tolist() == [101, 10, 11, 102] and batch.label_lengths.tolist() == [4, 4, 2]
+    assert batch.names.ids[0].tolist() == [101, 10, 11, 102] and batch.names.lengths.tolist() == [4, 4, 2]
     # There is room for three tokens, so for one name of two, and the other label is not asked for.
     label = int(batch.named[1, 0])
-    assert batch.label_ids[1].tolist() == [101, 10 * label, 10 * label + 1, 102] and label in (2, 3)
-    assert batch.label_ids[2].tolist() == [101, 102, 0, 0]
+    assert batch.names.ids[1].tolist() == [101, 10 * label, 10 * label + 1, 102] and label in (2, 3)
+    assert batch.names.ids[2].tolist() == [101, 102, 0, 0]
     assert batch.named.tolist() == [[1, PAD], [label, PAD], [PAD, PAD]]
     assert batch.positives.tolist() == [[1, PAD], [2, 3], [PAD, PAD]]
+    assert batch.names.uneven, "names are short or long, whatever the texts"
+
+
+def test_label_names_of_a_bag_are_added_up_whichever_order_they_have_and_none_is_cut():
+    """Names (1, 0), (0, 1) and (0.6, 0.8): of labels 0 and 1 together (1, 1) / √2."""
+    bags = sp.csr_array(np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
+    names, rows = NamedBags(bags), sp.csr_array(np.array([[1, 1, 0], [0, 0, 1], [0, 0, 0]], np.float32))
+    batches = NamedBatches(Labelled(TokenTexts(Tokens.of([[1], [2], [3]]), pad=0), rows), names)
+    batch = batches.batch(np.arange(3), np.random.default_rng(0))
+    assert batch.names.documents == 3 and batch.names.starts.tolist() == [0, 2, 4, 4]
+    np.testing.assert_allclose(batch.names.weights, [0.5**0.5, 0.5**0.5, 0.6, 0.8], rtol=1e-6)
+    assert sorted(batch.named[0].tolist()) == [0, 1] and batch.named[1:].tolist() == [[2, PAD], [PAD, PAD]]
 
 
 def test_one_name_is_read_however_long_it_is():
-    batches = replace(named([[1, 0, 0, 0]]), names=Tokens.of([[7, 8, 9, 10, 11]] * 4))
+    batches = replace(named([[1, 0, 0, 0]]), names=NamedTokens(Tokens.of([[7, 8, 9, 10, 11]] * 4), PIECES))
     batch = batches.batch(np.arange(1), np.random.default_rng(0))
-    assert batch.label_ids.tolist() == [[101, 7, 8, 9, 102]] and batch.named.tolist() == [[0]]
+    assert batch.names.ids.tolist() == [[101, 7, 8, 9, 102]] and batch.named.tolist() == [[0]]
 
 
 def test_more_tokens_of_label_names_than_the_encoder_can_read_are_refused(planted: Splits, tiny_encoder: Path):
@@ -259,13 +257,14 @@ def test_more_tokens_of_label_names_than_the_encoder_can_read_are_refused(plante
 
 
 def test_label_names_stand_in_an_order_that_the_seed_draws():
-    batches = replace(named([[1, 1, 1, 1]]), pieces=replace(PIECES, max_tokens=12, longest=12))
-    orders = {
-        tuple(batches.batch(np.arange(1), np.random.default_rng(seed)).label_ids[0].tolist()) for seed in range(20)
-    }
-    again = {
-        tuple(batches.batch(np.arange(1), np.random.default_rng(seed)).label_ids[0].tolist()) for seed in range(20)
-    }
+    batches = named([[1, 1, 1, 1]])
+    batches = replace(batches, names=replace(batches.names, pieces=replace(PIECES, max_tokens=12, longest=12)))
+
+    def drawn() -> set[tuple[int, ...]]:
+        chances = map(np.random.default_rng, range(20))
+        return {tuple(batches.batch(np.arange(1), chance).names.ids[0].tolist()) for chance in chances}
+
+    orders, again = drawn(), drawn()
     assert len(orders) > 5 and orders == again
 
 
@@ -309,18 +308,17 @@ def test_a_negative_weight_is_refused():
 # -- with a tiny transformer ---------------------------------------------------------------------------------------
 
 QUICK = {
-    "reading.max_tokens": 16, "reading.dropout": 0.2, "head_lr": 1e-2, "optim.lr": 2e-3, "optim.batch_size": 16,
-    "valid_documents": 0, "optim.epochs": 1,
+    "transformer.max_tokens": 16, "transformer.word_lr": 2e-3, "dropout": 0.2, "eps": 1e-8, "optim.row_lr": 1e-2,
+    "optim.lr": 2e-3, "optim.batch_size": 16, "valid_documents": 0, "optim.epochs": 1,
 }  # fmt: skip
 
 
 def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder: Path):
     """Fields and shapes are those of a LightXML model, whatever guided it."""
     models = [
-        fit(name, planted.train, encoder=str(tiny_encoder), **(QUICK | extra)).model
-        for name, extra in (("gudn", {}), ("gudn", {"labels": "one-hot"}))
+        fit(name, planted.train, encoder=str(tiny_encoder), **QUICK).model
+        for name in ("gudn", "gudn/one-hot", "lightxml")
     ]
-    models.append(fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK).model)
     shapes = [
         {
             **{name: array.shape for name, array in model.encoder.weights.items()},
@@ -333,14 +331,14 @@ def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder
 
 def test_without_guides_it_is_lightxml(planted: Splits, tiny_encoder: Path):
     """Table 3's BERT: the same network from the same seed, so the same ranking to the last bit."""
-    off = {"feature_guide": 0.0, "link_guide": 0.0, "recall.start": "random"}
+    off = {"feature_guide": 0.0, "link_guide": 0.0, "label_start": "random"}
     one = fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | off))
     other = fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK)
     assert np.array_equal(*(model.rank(planted.test.documents, 10).scores for model in (one, other)))
 
 
 def test_large_label_sets_learn_on_clusters(planted: Splits, tiny_encoder: Path):
-    clusters = {"recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6, "optim.epochs": 6}
+    clusters = {"one_vs_all_up_to": 0, "labels_per_cluster": 8, "beam": 6, "optim.epochs": 6}
     model = fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | clusters))
     assert model.model.heads.discriminator is not None
     truth, first = planted.test.labels, model.rank(planted.test.documents, 1).labels[:, 0]
@@ -352,8 +350,9 @@ def test_large_label_sets_learn_on_clusters(planted: Splits, tiny_encoder: Path)
 def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
     precision: str, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    settings = QUICK | {"encoder": str(tiny_encoder), "optim.checkpoint_every": 0, "optim.precision": precision}
-    settings |= {"guide_until": 0.9}
+    monkeypatch.setattr(Run, "checkpoint_every", 0)
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    settings = QUICK | {"encoder": str(tiny_encoder), "optim.precision": precision, "guide_until": 0.9}
     whole = fit("gudn", planted.train, run=tmp_path / "whole", **settings)
     learn, steps = Guided.loss, []
 

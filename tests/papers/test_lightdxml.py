@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -17,6 +16,9 @@ import torch
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
+from longtail.encoders.bag import ResidualBlock, TokenBag
+from longtail.encoders.learn.bag import LearningBag
+from longtail.encoders.learn.batches import BagTexts
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
@@ -31,13 +33,13 @@ from longtail.methods.lightdxml.learn import (
     Pairs,
     centroids,
     first_layers,
-    started,
 )
-from longtail.methods.lightdxml.model import Encoder, LightDXML
-from longtail.methods.lightdxml.settings import Config, Labels
+from longtail.methods.lightdxml.model import LightDXML
+from longtail.methods.lightdxml.settings import Config, LabelEncoding
 from longtail.methods.lightdxml.stages import choose_beta, own_labels, with_labels_as_documents
 from longtail.rankers.fusion import Fusion
 from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.learn.label_rows import LearningRows
 from longtail.ranking import Ranking
 from longtail.train import loop
 from longtail.train.run import Run
@@ -60,29 +62,39 @@ def f32(*values: object) -> list[np.ndarray]:
 # -- step 1: documents -----------------------------------------------------------------------------------------------
 
 
+def bag_of(vectors: object, residual: object = None, offset: object = None) -> TokenBag:
+    """Features with these vectors, under LightDXML's block."""
+    (rows,) = f32(vectors)
+    block = ResidualBlock.first(rows.shape[1]) if residual is None else ResidualBlock(*f32(residual, offset))
+    return TokenBag(Reader(Bags(len(rows), None), None), rows, block)
+
+
+def meeting_of(documents: list, *more: object) -> Meetings:
+    return Meetings(BagTexts(rows_of(csr(documents))), *more)
+
+
 def test_a_document_is_its_positive_bag_and_what_the_residual_layer_adds():
     """h = ReLU(2·(1, −2) + (0, 1)) = (2, 0); x̂ = h + ReLU(R h + r) = (2, 0) + ReLU((0, 6) + (−1, 1)) = (2, 7)."""
-    encoder = Encoder(*f32([[1, -2], [0, 1]], [[0, 0], [3, 0]], [-1, 1]))
-    np.testing.assert_allclose(encoder.documents(rows_of(csr([[2, 1]]))), [[2, 7]], rtol=1e-6)
+    encoder = bag_of([[1, -2], [0, 1]], [[0, 0], [3, 0]], [-1, 1])
+    np.testing.assert_allclose(encoder.encode(rows_of(csr([[2, 1]]))), [[2, 7]], rtol=1e-6)
 
 
 def test_a_new_network_reads_as_its_encoder_does():
-    network = Network(torch.tensor([[1.0, -2.0], [0.5, 1.0]]), torch.zeros(3, 2), 0.5).eval()
-    bags = csr([[2, 1], [0, 3]])
-    batch = Meetings(bags, csr([[1, 0, 0], [0, 1, 0]]), np.zeros((2, 1), np.int32), 0).batch(np.arange(2), NO_CHANCE)
-    np.testing.assert_allclose(network.documents(batch).detach(), network.encoder().documents(rows_of(bags)), rtol=1e-6)
-    np.testing.assert_allclose(
-        network.encoder().documents(rows_of(bags)), [[5, 0], [3, 6]], rtol=1e-6
-    )  # 2h: R is the identity
+    encoder = LearningBag(bag_of([[1, -2], [0.5, 1]]), 0.5).eval()
+    bags = [[2, 1], [0, 3]]
+    batch = meeting_of(bags, csr([[1, 0, 0], [0, 1, 0]]), np.zeros((2, 1), np.int32), 0).batch(np.arange(2), NO_CHANCE)
+    exported = encoder.export().encode(rows_of(csr(bags)))
+    np.testing.assert_allclose(encoder(batch.texts).detach(), exported, rtol=1e-6)
+    np.testing.assert_allclose(exported, [[5, 0], [3, 6]], rtol=1e-6)  # 2h: R is the identity
 
 
 def test_the_residual_layer_has_spectral_norm_one():
-    network = Network(torch.eye(2), torch.zeros(1, 2), 0.0)
-    network.residual.parametrizations.weight.original.data = torch.diag(torch.tensor([4.0, 1.0]))
-    batch = Meetings(csr([[1, 1]]), csr([[1]]), np.zeros((1, 1), np.int32), 0).batch(np.arange(1), NO_CHANCE)
+    encoder = LearningBag(bag_of(np.eye(2)), 0.0)
+    encoder.block.residual.parametrizations.weight.original.data = torch.diag(torch.tensor([4.0, 1.0]))
+    batch = meeting_of([[1, 1]], csr([[1]]), np.zeros((1, 1), np.int32), 0).batch(np.arange(1), NO_CHANCE)
     for _ in range(50):
-        network.documents(batch)
-    np.testing.assert_allclose(network.encoder().residual, [[1, 0], [0, 0.25]], atol=1e-5)
+        encoder(batch.texts)
+    np.testing.assert_allclose(encoder.export().block.residual, [[1, 0], [0, 0.25]], atol=1e-5)
 
 
 # -- step 2: label vectors -------------------------------------------------------------------------------------------
@@ -111,7 +123,7 @@ def test_equation_4_two_layers_are_one():
 
 def test_equation_2_the_loss_of_a_document_is_summed_over_its_labels():
     """x = (0, 0) with Z = (3, 0), (0, 1) and x = (1, 1) with Z = (1, 1): (ln 10 + ln 2 + ln 1) / 2."""
-    identity = first_layers(2, Labels(hidden=2), seed=0)
+    identity = first_layers(2, LabelEncoding(hidden=2), seed=0)
     pairs = Pairs(*f32([[0, 0], [1, 1]], [[3, 0], [0, 1], [1, 1]]), csr([[1, 1, 0], [0, 0, 1]]))
     loss = LabelEncoder(identity, False).loss(pairs.batch(np.arange(2), NO_CHANCE))
     assert loss.item() == pytest.approx((math.log(10) + math.log(2)) / 2, abs=1e-6)
@@ -120,7 +132,7 @@ def test_equation_2_the_loss_of_a_document_is_summed_over_its_labels():
 @pytest.mark.parametrize("hidden", [None, 2, 5])
 def test_identity_layers_leave_the_mean_as_it_is_and_random_ones_do_not(hidden: int):
     means = torch.tensor([[2.0, -3.0]])
-    as_is, drawn = (first_layers(2, Labels(hidden=hidden, start=how), seed=1) for how in ("identity", "random"))
+    as_is, drawn = (first_layers(2, LabelEncoding(hidden=hidden, start=how), seed=1) for how in ("identity", "random"))
     assert torch.allclose(LabelEncoder(as_is, False)(means), means)
     assert not torch.allclose(LabelEncoder(drawn, False)(means), means)
 
@@ -147,13 +159,13 @@ def test_equation_6_a_shortlist_is_the_top_k_by_cosine_each_label_once():
 
 def network_of_logits() -> Network:
     """x̂ = 1 + 1 = 2, so labels 0 to 3 score 2w − 4 = −2, 0, 2, 4."""
-    return Network(torch.tensor([[1.0]]), torch.tensor([[1.0], [2.0], [3.0], [4.0]]), 0.0).eval()
+    return Network(LearningBag(bag_of([[1]]), 0.0), LearningRows(4, torch.tensor([[1.0], [2.0], [3.0], [4.0]]))).eval()
 
 
 def test_equation_7_binary_cross_entropy_over_positives_and_shortlist_alone():
     """P = {1}, S = {0, 2}: −ln(1 − σ(−2)) − ln σ(0) − ln(1 − σ(2)); label 3 is in neither."""
     truth = csr([[0, 1, 0, 0], [1, 0, 1, 1]])
-    batch = Meetings(csr([[1], [1]]), truth, np.array([[0, 2]] * 2, np.int32), 0).batch(np.array([0]), NO_CHANCE)
+    batch = meeting_of([[1], [1]], truth, np.array([[0, 2]] * 2, np.int32), 0).batch(np.array([0]), NO_CHANCE)
     assert batch.candidates[batch.shortlist[0].long()].tolist() == [0, 1, 2]
     expected = -math.log(1 - sigmoid(-2)) - math.log(sigmoid(0)) - math.log(1 - sigmoid(2))
     assert network_of_logits().loss(batch).item() == pytest.approx(expected, abs=1e-5)
@@ -161,7 +173,7 @@ def test_equation_7_binary_cross_entropy_over_positives_and_shortlist_alone():
 
 def test_shared_negatives_make_the_same_loss_when_every_document_meets_the_same_labels():
     truth, shortlists = csr([[0, 1, 0, 0], [0, 0, 1, 0]]), np.array([[1, 2], [1, 2]], np.int32)
-    batches = (Meetings(csr([[1], [1]]), truth, shortlists, n).batch(np.arange(2), NO_CHANCE) for n in (0, 8))
+    batches = (meeting_of([[1], [1]], truth, shortlists, n).batch(np.arange(2), NO_CHANCE) for n in (0, 8))
     own, shared = (network_of_logits().loss(batch).item() for batch in batches)
     assert own == pytest.approx(shared, abs=1e-6)
 
@@ -171,7 +183,7 @@ def test_a_true_label_is_never_a_negative_however_many_there_are(negatives: int)
     """25 true labels, all shortlisted (the authors' code takes 20 of them and uses the rest as negatives)."""
     truth = sp.csr_array(np.pad(np.ones((1, 25), np.float32), ((0, 0), (0, 15))))
     shortlists = np.arange(30, dtype=np.int32)[None]
-    batch = Meetings(csr([[1]]), truth, shortlists, negatives).batch(np.array([0]), NO_CHANCE)
+    batch = meeting_of([[1]], truth, shortlists, negatives).batch(np.array([0]), NO_CHANCE)
     met = batch.candidates if batch.shortlist is None else batch.candidates[batch.shortlist[0].long()]
     assert np.array_equal(batch.targets[0].bool().numpy(), (met < 25).numpy())
     assert set(range(25)) <= set(met.tolist()) and len(set(met.tolist())) == len(met)
@@ -179,7 +191,7 @@ def test_a_true_label_is_never_a_negative_however_many_there_are(negatives: int)
 
 def test_shorter_rows_are_padded_and_the_padding_teaches_nothing():
     truth, shortlists = csr([[1, 1, 1, 0], [0, 0, 0, 1]]), np.array([[3, PAD], [3, PAD]], np.int32)
-    batch = Meetings(csr([[1], [1]]), truth, shortlists, 0).batch(np.arange(2), NO_CHANCE)
+    batch = meeting_of([[1], [1]], truth, shortlists, 0).batch(np.arange(2), NO_CHANCE)
     assert (batch.shortlist[1] == PAD).sum() == 3
     losses = [-math.log(sigmoid(z)) for z in (-2, 0, 2)] + [-math.log(1 - sigmoid(4)), -math.log(sigmoid(4))]
     assert network_of_logits().loss(batch).item() == pytest.approx(sum(losses) / 2, abs=1e-4)
@@ -188,23 +200,13 @@ def test_shorter_rows_are_padded_and_the_padding_teaches_nothing():
 @pytest.mark.parametrize("negatives", [0, 4])
 def test_a_document_without_a_shortlist_meets_what_is_true_of_it(negatives: int):
     for shortlists in (np.zeros((1, 0), np.int32), np.full((1, 3), PAD, np.int32)):
-        batch = Meetings(csr([[1]]), csr([[0, 1, 0]]), shortlists, negatives).batch(np.array([0]), NO_CHANCE)
+        batch = meeting_of([[1]], csr([[0, 1, 0]]), shortlists, negatives).batch(np.array([0]), NO_CHANCE)
         assert batch.candidates.tolist() == [1] and batch.targets.tolist() == [[1]]
 
 
 def test_a_corpus_without_a_single_word_gets_an_answer():
     model = fit("lightdxml", Corpus.of(["!", "?"], [["a"], ["b"]]), **SMALL)
     assert model.rank(Documents.of(["!"]), k=2).labels.shape == (1, 2)
-
-
-@pytest.mark.parametrize("start", ["labels", "random"])
-def test_classifiers_start_at_the_label_vectors_or_at_random(start: str):
-    nearest = nearest_over(np.array([[0, 5], [0, 0], [3, 4]], np.float32), Search())
-    learning = dataclasses.replace(Config().classifiers, start=start)
-    rows = (
-        started(np.ones((1, 2), np.float32), nearest, 3, Config(dim=2, classifiers=learning)).fusion(None).labels.rows
-    )
-    assert (start == "labels") == np.allclose(rows, [[0, 1], [0, 0], [0.6, 0.8]])
 
 
 def test_gradients_of_the_label_encoder_are_the_same_every_time_on_two_threads():
@@ -234,11 +236,9 @@ def test_gradients_of_the_label_encoder_are_the_same_every_time_on_two_threads()
 
 def one_text_model(beta: float) -> LightDXML:
     """x̂ = (2, 0) for the feature; cosines 1, 0.6, 0; classifiers score −1, 1, 3."""
-    encoder = Encoder(*f32([[1, 0]], np.eye(2), [0, 0]))
     nearest = nearest_over(np.array([[2, 0], [3, 4], [0, 1]], np.float32), Search())
     return LightDXML(
-        Reader(Bags(1, None), None),
-        encoder,
+        bag_of([[1, 0]]),
         nearest,
         Fusion(LabelRows(*f32([[-0.5, 9], [0.5, 9], [1.5, 9]], [0, 0, 0])), beta),
         2,
@@ -294,7 +294,8 @@ def test_beta_is_not_chosen_by_documents_that_are_a_labels_own_text():
 
 
 @pytest.mark.parametrize(
-    "setting", [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"labels": Labels(hidden=9)}, {"metric": "nDCG@7"}]
+    "setting",
+    [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"label_encoder": LabelEncoding(hidden=9)}, {"dropout": 1.0}],
 )
 def test_impossible_settings_are_refused(setting: dict):
     with pytest.raises(ConfigError):
@@ -303,7 +304,9 @@ def test_impossible_settings_are_refused(setting: dict):
 
 # -- step 5: the cycle -----------------------------------------------------------------------------------------------
 
-SMALL = {"dim": 16, "subwords": 0, "classifiers.epochs": 5, "reindex": 2, "shortlist": 20}
+SMALL = {
+    "bag.dim": 16, "bag.subwords": 0, "optim.epochs": 5, "optim.average_from": 1, "reindex": 2, "shortlist": 20,
+}  # fmt: skip
 
 
 def events(run: Path) -> list[dict]:
@@ -339,7 +342,7 @@ def test_each_turn_goes_on_from_the_layers_of_the_one_before(planted: Splits, mo
 
 
 def test_held_out_documents_choose_beta_and_are_not_learned_from(planted: Splits, tmp_path: Path):
-    small = SMALL | {"classifiers.batch_size": 50}
+    small = SMALL | {"optim.batch_size": 50}
     model = fit("lightdxml", planted.train, run=tmp_path / "chosen", **small, valid_documents=60)
     tried = {line["beta"]: line["nDCG@5"] for line in events(tmp_path / "chosen") if line["event"] == "beta"}
     assert len(tried) > 5 and tried[model.model.fusion.beta] == max(tried.values())
@@ -354,13 +357,12 @@ def test_held_out_documents_choose_beta_and_are_not_learned_from(planted: Splits
 def test_pairs_that_evaluation_leaves_out_have_no_say_in_beta():
     """Labels 0 and 1 are true.  By cosine the order is 0, 2, 1; from β = 0.2 on it is 1, 2, 0, which is worth as much.
     Without label 0, which is filtered, only the second puts a true label first."""
-    reader = Reader(Bags(2, None), None)
-    encoder = Encoder(np.eye(2, dtype=np.float32), np.zeros((2, 2), np.float32), np.zeros(2, np.float32))
+    encoder = bag_of(np.eye(2), np.zeros((2, 2)), np.zeros(2))
     cosines, beliefs = np.array([1, 0.5, 0.9, 0]), np.array([0.001, 0.999, 0.6, 0.5])
     vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
     rows = LabelRows(np.zeros((4, 2), np.float32), np.log(beliefs / (1 - beliefs)).astype(np.float32))
     fusion = Fusion(rows, 0.5)
-    model = LightDXML(reader, encoder, nearest_over(vectors, Search()), fusion, 4)
+    model = LightDXML(encoder, nearest_over(vectors, Search()), fusion, 4)
     documents, labels = Documents(features=sp.csr_array([[1.0, 0.0]])), sp.csr_array([[1.0, 1.0, 0.0, 0.0]])
     valid = Corpus(documents, labels, LabelSet.of("abcd"), "valid")
     run = SimpleNamespace(log=lambda *_, **__: None)

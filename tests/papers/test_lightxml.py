@@ -13,20 +13,21 @@ import torch
 
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Splits, Texts
-from longtail.encoders.learn.transformer import TransformerEncoder
+from longtail.encoders.learn.transformer import LearningTransformer
 from longtail.encoders.pretrained import pretrained
-from longtail.encoders.transformer import Reading, center_of
+from longtail.encoders.transformer import Transformer, TransformerReading, center_of
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.methods.lightxml.ablations import Ranker
-from longtail.methods.shared.clustered_transformer.learn import Network
-from longtail.methods.shared.clustered_transformer.settings import Recall
-from longtail.methods.shared.clustered_transformer.stages import clusters_of
+from longtail.methods.lightxml.settings import Config
+from longtail.methods.shared.clustered.learn import Network
+from longtail.methods.shared.clustered.stages import clusters_of
 from longtail.methods.shared.preparation import held_out
 from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator, each_its_own
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 from longtail.ranking import Ranking
+from longtail.train.run import Run
 from longtail.train.settings import Optim
 from tests.planted import WORDS, word
 from tests.tiny_encoders import write_encoder
@@ -59,13 +60,17 @@ TRUE = torch.tensor([[2, PAD]])  # label 2 of the first cluster
 # -- text vectors ----------------------------------------------------------------------------------------------------
 
 
+def learning(start: Transformer, dropout: float = 0.1) -> LearningTransformer:
+    return LearningTransformer(start, TransformerReading(), dropout)
+
+
 @pytest.mark.parametrize("layers", [2, 5])  # the tiny encoder has two
 def test_centred_vectors_of_the_texts_they_were_centred_by_have_no_mean(layers: int, tiny_encoder: Path):
-    start, reading = pretrained(str(tiny_encoder), 16), Reading(layers=layers)
+    start = replace(pretrained(str(tiny_encoder), 16), layers=layers)
     texts = Texts.of([f"{word(at)} {word(at + 1)}" for at in range(20)])
-    center = center_of(start, reading, texts, seed=0)
+    center = center_of(start, texts, seed=0)
     raw, centred = (
-        np.concatenate([vectors for _, vectors in TransformerEncoder(each, reading).export().batches(Documents(texts))])
+        np.concatenate([vectors for _, vectors in learning(each).export().batches(Documents(texts))])
         for each in (start, replace(start, center=center))
     )
     assert np.abs(raw.mean(axis=0)).max() > 0.1
@@ -166,15 +171,15 @@ def test_clusters_start_as_likely_as_they_are():
 
 def test_labels_cluster_by_the_words_of_their_documents():
     corpus = Corpus.of(["red fox", "red wolf", "deep sea", "deep lake"], [["fox"], ["wolf"], ["sea"], ["lake"]])
-    of_label = clusters_of(corpus, Recall(one_vs_all_up_to=2, labels_per_cluster=2), seed=0).of_label
+    of_label = clusters_of(corpus, Config(one_vs_all_up_to=2, labels_per_cluster=2)).of_label
     by_name = dict(zip([label.name for label in corpus.label_set], of_label.tolist()))
     assert by_name["fox"] == by_name["wolf"] != by_name["sea"] == by_name["lake"]
 
 
-@pytest.mark.parametrize("recall", [Recall(one_vs_all_up_to=3), Recall(one_vs_all_up_to=0, labels_per_cluster=1)])
-def test_up_to_the_threshold_every_label_is_its_own_cluster(recall: Recall):
+@pytest.mark.parametrize("config", [Config(one_vs_all_up_to=3), Config(one_vs_all_up_to=0, labels_per_cluster=1)])
+def test_up_to_the_threshold_every_label_is_its_own_cluster(config: Config):
     corpus = Corpus.of(["red fox", "deep sea", "tea"], [["fox"], ["sea"], ["tea"]])
-    assert clusters_of(corpus, recall, seed=0).of_label.tolist() == [0, 1, 2]
+    assert clusters_of(corpus, config).of_label.tolist() == [0, 1, 2]
 
 
 def test_validation_is_the_official_split_cut_to_size_or_none(planted: Splits):
@@ -183,7 +188,7 @@ def test_validation_is_the_official_split_cut_to_size_or_none(planted: Splits):
     assert [len(part) for part in held_out(official, 0, seed=0)] == [600, 0]
 
 
-@pytest.mark.parametrize("name", ["recall.beam", "recall.label_dim", "recall.labels_per_cluster", "reading.layers"])
+@pytest.mark.parametrize("name", ["beam", "label_dim", "labels_per_cluster", "transformer.layers"])
 def test_impossible_settings_are_refused(name: str, planted: Splits):
     with pytest.raises(ConfigError, match=name):
         fit("lightxml", planted.train, **{name: 0})
@@ -192,7 +197,14 @@ def test_impossible_settings_are_refused(name: str, planted: Splits):
 @pytest.mark.parametrize("method", ["lightxml", "gudn"])
 @pytest.mark.parametrize(
     ("rates", "said"),
-    [({"head_lr": 0.0}, r"head_lr = 0, .* more than 0"), ({"head_eps": -1e-8}, r"head_eps = -1e-08: .* 0 or more")],
+    [
+        ({"optim.row_lr": 0.0}, "row_lr = 0.* more than 0"),
+        ({"optim.lr": 0.0}, "lr = 0.* more than 0"),
+        ({"eps": -1e-8}, "eps = -1e-08: .*0 or more"),
+        ({"dropout": 1.0}, "dropout = 1.0: it is a share"),
+        ({"optim.keep": "best"}, "keep = 'best': write last, or a metric"),
+    ],
+    ids=str,
 )
 def test_impossible_rates_of_heads_are_refused(method: str, rates: dict, said: str, planted: Splits):
     with pytest.raises(ConfigError, match=said):
@@ -202,21 +214,23 @@ def test_impossible_rates_of_heads_are_refused(method: str, rates: dict, said: s
 # -- variants and resuming, with a tiny transformer ------------------------------------------------------------------
 
 QUICK = {
-    "reading.max_tokens": 16, "reading.dropout": 0.2, "head_lr": 1e-2, "optim.lr": 2e-3, "optim.batch_size": 16,
-    "recall.one_vs_all_up_to": 0, "recall.labels_per_cluster": 8, "recall.beam": 6, "recall.label_dim": 32,
-    "valid_documents": 0, "optim.epochs": 1,
+    "transformer.max_tokens": 16, "transformer.word_lr": 2e-3, "dropout": 0.2, "eps": 1e-8, "optim.row_lr": 1e-2,
+    "optim.lr": 2e-3, "optim.batch_size": 16, "one_vs_all_up_to": 0, "labels_per_cluster": 8, "beam": 6,
+    "label_dim": 32, "valid_documents": 0, "optim.epochs": 1,
 }  # fmt: skip
 
 
-def answers(planted: Splits, tiny_encoder: Path, run: Path | None = None, **settings: object) -> Ranking:
-    model = fit("lightxml", planted.train, run=run, encoder=str(tiny_encoder), **(QUICK | settings))
+def answers(
+    planted: Splits, tiny_encoder: Path, run: Path | None = None, method: str = "lightxml", **settings: object
+) -> Ranking:
+    model = fit(method, planted.train, run=run, encoder=str(tiny_encoder), **(QUICK | settings))
     return model.rank(planted.test.documents, k=10)
 
 
 @pytest.mark.parametrize("negatives", ["static", "static-twice"])
 def test_static_negatives_freeze_the_text_or_read_it_twice(negatives: str, planted: Splits, tiny_encoder: Path):
     """Table 5: S has one transformer, which the discriminator leaves alone; BS has a second, which starts there."""
-    trained = fit("lightxml", planted.train, encoder=str(tiny_encoder), negatives=negatives, **QUICK).model
+    trained = fit(f"lightxml/{negatives}", planted.train, encoder=str(tiny_encoder), **QUICK).model
     assert (trained.again is not None) == (negatives == "static-twice")
     if trained.again is not None:
         first, second = trained.encoder.weights, trained.again.weights
@@ -227,48 +241,41 @@ def test_static_negatives_freeze_the_text_or_read_it_twice(negatives: str, plant
 def test_labels_that_start_from_their_texts_are_found_by_them_before_anything_learns(
     one_vs_all_up_to: int, planted: Splits, tiny_encoder: Path
 ):
-    settings = QUICK | {"recall.one_vs_all_up_to": one_vs_all_up_to, "head_lr": 1e-12, "optim.lr": 1e-12}
+    settings = QUICK | {"one_vs_all_up_to": one_vs_all_up_to, "optim.row_lr": 1e-12, "optim.lr": 1e-12}
+    settings |= {"transformer.word_lr": 1e-12}
     names = Documents(planted.train.label_set.names)
     found = {
-        start: fit("lightxml", planted.train, encoder=str(tiny_encoder), **settings, **{"recall.start": start}).rank(
-            names, k=1
-        )
+        start: fit("lightxml", planted.train, encoder=str(tiny_encoder), label_start=start, **settings).rank(names, k=1)
         for start in ("texts", "random")
     }
     hits = {start: np.mean(ranking.labels[:, 0] == np.arange(len(names))) for start, ranking in found.items()}
     assert hits["texts"] > 0.5 and hits["random"] < 0.2
 
 
-def test_words_that_are_frozen_stay_so_in_a_second_transformer(planted: Splits, tiny_encoder: Path):
-    settings = QUICK | {"negatives": "static-twice", "reading.words": "frozen"}
-    trained = fit("lightxml", planted.train, encoder=str(tiny_encoder), **settings).model
-    words = "embeddings.word_embeddings.weight"
-    assert np.array_equal(trained.encoder.weights[words], pretrained(str(tiny_encoder), 16).weights[words])
-    assert np.array_equal(trained.encoder.weights[words], trained.again.weights[words])
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"recall.one_vs_all_up_to": 1000}, "every label is scored"), ({"recall.beam": 99}, "clusters are opened")],
+    [({"one_vs_all_up_to": 1000}, "every label is scored"), ({"beam": 99}, "clusters are opened")],
 )
 def test_static_negatives_are_refused_where_there_is_nothing_to_choose(
     settings: dict, said: str, planted: Splits, tiny_encoder: Path
 ):
     with pytest.raises(ConfigError, match=said):
-        fit("lightxml", planted.train, encoder=str(tiny_encoder), negatives="static", **(QUICK | settings))
+        fit("lightxml/static", planted.train, encoder=str(tiny_encoder), **(QUICK | settings))
 
 
 def test_a_frozen_transformer_drops_nothing(planted: Splits, tiny_encoder: Path):
-    encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
-    recall, opened = Network(encoder, Heads(encoder.dim, TWO, 1, None), 0.1, 1.0), np.zeros((1, 1))
-    ranker = Ranker(encoder, LearningDiscriminator(encoder.dim, 2, TWO), recall, opened, 0.1, 1.0)
+    encoder = learning(pretrained(str(tiny_encoder), 16))
+    recall, opened = Network(encoder, Heads(encoder.dim, TWO, 1, None)), np.zeros((1, 1))
+    ranker = Ranker(encoder, LearningDiscriminator(encoder.dim, 2, TWO), recall, opened)
     assert ranker.train().encoder.training
     encoder.requires_grad_(False)
     assert not ranker.train().encoder.training and ranker.training
+    assert ranker.encoder.drop.training, "its vectors are dropped all the same"
+    assert not any(part.training for part in ranker.encoder.layers.modules())
 
 
 def test_static_negatives_learn_too(planted: Splits, tiny_encoder: Path):
-    ranking = answers(planted, tiny_encoder, negatives="static", **{"optim.epochs": 4})
+    ranking = answers(planted, tiny_encoder, method="lightxml/static", **{"optim.epochs": 4})
     truth = planted.test.labels
     first = [
         label in truth.indices[truth.indptr[row] : truth.indptr[row + 1]]
@@ -280,16 +287,23 @@ def test_static_negatives_learn_too(planted: Splits, tiny_encoder: Path):
 def test_a_single_layer_makes_vectors_of_one_layer(planted: Splits, tiny_encoder: Path):
     """Figure 2."""
     wide = fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK).model
-    narrow = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(QUICK | {"reading.layers": 1})).model
+    narrow = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(QUICK | {"transformer.layers": 1})).model
     assert wide.heads.generator.rows.shape[1] == 2 * narrow.heads.generator.rows.shape[1]
 
 
 def test_word_vectors_may_learn_at_a_rate_of_their_own(planted: Splits, tiny_encoder: Path):
     """After one step of Adam every word of the batch has moved by its rate, a hundred times that of the rest."""
     once = QUICK | {"optim.batch_size": 600, "optim.schedule": "constant", "optim.warmup": 0.0, "optim.lr": 1e-5}
-    before = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(once | {"optim.lr": 1e-12})).model
+    before = fit(
+        "lightxml",
+        planted.train,
+        encoder=str(tiny_encoder),
+        **(once | {"optim.lr": 1e-12, "transformer.word_lr": 1e-12}),
+    ).model
     for rate, moved in ((None, 1e-5), (1e-3, 1e-3)):
-        model = fit("lightxml", planted.train, encoder=str(tiny_encoder), **(once | {"reading.word_lr": rate})).model
+        model = fit(
+            "lightxml", planted.train, encoder=str(tiny_encoder), **(once | {"transformer.word_lr": rate})
+        ).model
         apart = {name: np.abs(model.encoder.weights[name] - array) for name, array in before.encoder.weights.items()}
         words = apart.pop("embeddings.word_embeddings.weight")
         assert words.max() == pytest.approx(moved, rel=0.05)
@@ -298,9 +312,9 @@ def test_word_vectors_may_learn_at_a_rate_of_their_own(planted: Splits, tiny_enc
 
 def test_heads_with_a_large_epsilon_hardly_move_by_small_gradients(tiny_encoder: Path):
     """Adam's first step is lr · g / (|g| + ε): all of lr for any gradient, half of it for one of the size of ε."""
-    encoder = TransformerEncoder(pretrained(str(tiny_encoder), 16), Reading())
-    network = Network(encoder, Heads(encoder.dim, each_its_own(3), 1, None), 0.0, head_lr=0.5, head_eps=1e-4)
-    groups = {group.name: group for group in network.groups(Optim(lr=0.5))}
+    encoder = learning(pretrained(str(tiny_encoder), 16), dropout=0.0)
+    network = Network(encoder, Heads(encoder.dim, each_its_own(3), 1, None), eps=1e-4)
+    groups = {group.name: group for group in network.groups(Optim(lr=0.5, row_lr=0.5))}
     row, layer = network.heads.generator.weight, encoder.dense[-1]
     for parameter in (row, layer):
         parameter.data.zero_()
@@ -311,27 +325,22 @@ def test_heads_with_a_large_epsilon_hardly_move_by_small_gradients(tiny_encoder:
     assert layer.abs().max().item() == pytest.approx(0.5, rel=1e-3)
 
 
-@pytest.mark.parametrize("settings", [{"word_lr": 0.0}, {"word_lr": 1e-3, "words": "frozen"}])
-def test_a_rate_of_word_vectors_that_do_not_move_is_refused(settings: dict):
-    with pytest.raises(ConfigError, match=r"reading\.word_lr"):
-        Reading(**settings)
-
-
 @pytest.mark.parametrize(
     ("network", "changed"),
     [
         (Network, {}),
-        (Network, {"optim.precision": "bf16", "recall.start": "texts"}),
-        (Ranker, {"negatives": "static", "reading.pool": "cls"}),
-        (Ranker, {"negatives": "static-twice"}),
+        (Network, {"optim.precision": "bf16", "label_start": "texts"}),
+        (Ranker, {"method": "lightxml/static", "transformer.pool": "cls"}),
+        (Ranker, {"method": "lightxml/static-twice"}),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else " ".join(map(str, value.values())),
 )
 def test_a_training_killed_in_the_middle_of_an_epoch_ends_with_the_same_ranking(
     network: type, changed: dict, planted: Splits, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    settings = {"optim.epochs": 2, "optim.average_from": 1, "valid_documents": 60, "optim.checkpoint_every": 0}
-    settings |= changed
+    monkeypatch.setattr(Run, "checkpoint_every", 0)
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    settings = {"optim.epochs": 2, "optim.average_from": 1, "valid_documents": 60} | changed
     whole = answers(planted, tiny_encoder, tmp_path / "whole", **settings)
     learn, steps = network.loss, []
 

@@ -59,7 +59,7 @@ class Config:
     belief_weight: float = setting(0.25, "score = σ(label) · σ(cluster)^this", "1")
     negatives: int = setting(
         5,
-        "negatives each document brings to its batch, where all meet them; 0: each meets its own whole shortlist",
+        "labels each document brings to its batch, where all meet them; 0: each meets its own whole shortlist",
         "0",
     )
     instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
@@ -70,7 +70,7 @@ class Config:
     optim: Steps = setting(
         Steps(batch_size=256, warmup=0.02, average_from=6), "steps of all modules; module IV alone is averaged", "255"
     )
-    seed: int = setting(0, "draws clusters, first weights, order and dropout")
+    seed: int = setting(0, "draws all that is random: clusters, first weights, order, negatives and dropout")
 
     def __post_init__(self) -> None:
         if not 0 < self.recall <= 1:

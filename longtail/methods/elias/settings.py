@@ -12,7 +12,7 @@ from longtail.encoders.transformer import TransformerReading
 from longtail.errors import ConfigError
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.graph import Walk
-from longtail.train.settings import Pace, Steps
+from longtail.train.settings import Optim, Pace, Steps
 
 Variant = Literal["learned", "fixed", "one-vs-all"]
 VARIANTS: dict[str, Variant] = {"fixed": "fixed", "one-vs-all": "one-vs-all"}  # Table 3: Stage 1; Table 2: OvA
@@ -71,7 +71,7 @@ class Config:
     bag: BagReading = setting(BagReading(), "how a bag reads")
     transformer: TransformerReading = setting(TransformerReading(layers=1), "how a transformer reads")
     dropout: float = setting(0.4, "share of a text's vector dropped while learning", "0.5")
-    labels_per_cluster: int = setting(10, "labels in a cluster of stage 1 at most", "100")
+    labels_per_cluster: int = setting(10, "labels in a cluster at most: of stage 1", "100")
     edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
     walk: Walk = setting(Walk(beam=100, shortlist=1000, paths="all"), "how a document walks through the graph")
     ranker: Ranker = setting(Ranker(), "how labels are classified")
@@ -87,15 +87,18 @@ class Config:
     )
     keep: str = setting("last", "weights a stage ends with: the last, or the best on validation documents, as nDCG@5")
     valid_documents: int = setting(
-        1000, "documents of the validation split, or of train, that choose what ŷ weighs and, with keep, weights"
+        1000, "documents of the validation split, or of train: they choose what ŷ weighs and, with keep, weights"
     )
-    seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
+    seed: int = setting(
+        0, "draws all that is random: clusters, first weights, order and dropout; members of an ensemble differ in it"
+    )
 
     def __post_init__(self) -> None:
         if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1):
             raise ConfigError("labels_per_cluster and edges are at least 1")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout = {self.dropout}: it is a share, from 0 to below 1")
+        Optim(keep=self.keep)  # refuses what is no metric, before anything is computed
 
     @property
     def encoding(self) -> Encoding:

@@ -25,6 +25,7 @@ from longtail.corpus import Corpus, LabelSet, Texts
 from longtail.methods.gudn.settings import VARIANTS, Config, Variant
 from longtail.methods.shared.clustered import stages
 from longtail.methods.shared.clustered.model import ClusteredEncoder
+from longtail.methods.shared.preparation import refuse_without_text
 from longtail.train.run import Need, Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
@@ -32,6 +33,7 @@ __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") -> ClusteredEncoder:
     """Tokens of texts and of label names, clusters where labels are many, then encoder and heads under guidance."""
+    refuse_without_text(corpus)  # label names are read whatever guides
     data = stages.prepare(corpus, config, run)
     if config.guided and variant == "names":
         warn_of_symbols(corpus.label_set, run)

@@ -41,9 +41,11 @@ class Config:
     shortlist: int = setting(200, "labels proposed for a document, k", "Table V: 500 to 650")
     reindex: int = setting(5, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
     label_encoder: LabelEncoding = setting(LabelEncoding(), "label encoder")
-    dropout: float = setting(0.3, "share of a layer's output dropped while learning", "released configs: 0.5")
+    dropout: float = setting(
+        0.3, "share of a text's vector dropped while learning; of a bag, inside its block too", "released configs: 0.5"
+    )
     negatives: int = setting(
-        40, "labels of its shortlist each document brings to its batch, where all meet them; 0: each its whole own", "0"
+        40, "labels each document brings to its batch, where all meet them; 0: each meets its own whole shortlist", "0"
     )
     optim: Learning = setting(
         Learning(epochs=10, row_lr=0.01, batch_size=128, warmup=0.02, average_from=6),
@@ -52,8 +54,8 @@ class Config:
     )
     search: Search = setting(Search(), "how the nearest labels are found")
     beta: float | None = setting(None, "share of the classifier in a score; none: chosen on validation", "Table V")
-    valid_documents: int = setting(1000, "documents held out of training to choose β by, a tenth of all at most")
-    seed: int = setting(0, "draws first weights, order, negatives and dropout")
+    valid_documents: int = setting(1000, "documents of the validation split, or of train: they choose β")
+    seed: int = setting(0, "draws all that is random: first weights, order, negatives and dropout")
 
     def __post_init__(self) -> None:
         if self.shortlist < 1 or self.reindex < 1:

@@ -22,6 +22,11 @@ def refuse_unlabelled(corpus: Corpus) -> None:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
 
 
+def refuse_without_text(corpus: Corpus) -> None:
+    """Raise CorpusError where documents have features alone: what learns from these reads no label texts."""
+    assert corpus.texts is not None
+
+
 def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus]:
     """What to learn from, and at most this many documents to choose weights by."""
     train, valid = corpus.hold_out(documents, seed)

@@ -50,15 +50,17 @@ class Reranking:
         "w, what the ranker weighs: score = ranker^w · proposer^(1 − w); none: chosen on held-out documents",
         "authors' earlier code: 0.5",
     )
-    cost: float = setting(1.0, "ranker: weight of the loss against the squared weights", "PECOS")
-    tolerance: float = setting(0.1, "ranker: how exactly classifiers are solved; smaller is slower", "PECOS")
-    smallest_weight: float = setting(0.1, "ranker: smaller weights are dropped", "PECOS")
+    cost: float = setting(1.0, "weight of the loss against the squared weights: of the ranker", "PECOS")
+    tolerance: float = setting(
+        0.1, "how exactly classifiers are solved: those of the ranker; smaller is slower", "PECOS"
+    )
+    smallest_weight: float = setting(0.1, "smaller weights are dropped: those of the ranker", "PECOS")
     tree_depth: int = setting(5, "questions that the tree asks about a label", "authors' code: 5, earlier 6")
     tree_share: float = setting(0.3, "share of the tree in a score; 0: no tree", "authors' code")
     valid_documents: int = setting(
-        1000, "documents held out of train, or of the validation split, for w and the tree", "5000"
+        1000, "documents of the validation split, or of train: they choose w and the tree", "5000"
     )
-    seed: int = setting(0, "draws everything; members of an ensemble differ in it")
+    seed: int = setting(0, "draws all that is random; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
         if min(self.candidates, self.tree_depth) < 1:

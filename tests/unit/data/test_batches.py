@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from longtail.corpus import PAD
 from longtail.data.batches import generator, longest_first, padded, prefetched, shuffled
-from longtail.encoders.learn.batches import BagBatches, TokenBatches, positives
+from longtail.encoders.learn.batches import BagTexts, Labelled, TokenTexts, positives
+from longtail.features.tokens import Tokens
 from longtail.kernels.csr import rows_of
 
 LENGTHS = st.lists(st.integers(0, 9), max_size=40).map(np.array)
@@ -81,40 +82,57 @@ def test_positives_are_the_true_labels_then_pad():
     assert positives(labels, np.array([2, 0, 1])).tolist() == [[0, PAD], [1, 2], [PAD, PAD]]
 
 
+LABELS = sp.csr_array(np.array([[1, 0], [0, 1], [1, 1]]))
+
+
 def test_a_token_batch_holds_the_documents_asked_for():
-    labels = sp.csr_array(np.array([[1, 0], [0, 1], [1, 1]]))
-    tokens = TokenBatches(np.array([4, 5, 6, 7, 8, 9], np.uint16), np.array([0, 2, 2, 6]), labels, pad=3)
-    batch = tokens.batch(np.array([2, 0, 1]), generator(0))
+    tokens = Tokens(np.array([4, 5, 6, 7, 8, 9], np.uint16), np.array([0, 2, 2, 6]))
+    documents = Labelled(TokenTexts(tokens, pad=3), LABELS)
+    batch = documents.batch(np.array([2, 0, 1]), generator(0))
     assert batch.rows.tolist() == [2, 0, 1]
-    assert batch.ids.tolist() == [[6, 7, 8, 9], [4, 5, 3, 3], [3, 3, 3, 3]]
-    assert batch.ids.dtype == torch.int64
-    assert batch.lengths.tolist() == [4, 2, 0]
-    assert batch.mask.tolist() == [[True] * 4, [True, True, False, False], [False] * 4]
+    assert batch.texts.ids.tolist() == [[6, 7, 8, 9], [4, 5, 3, 3], [3, 3, 3, 3]]
+    assert batch.texts.ids.dtype == torch.int64
+    assert batch.texts.lengths.tolist() == [4, 2, 0]
     assert batch.positives.tolist() == [[0, 1], [0, PAD], [1, PAD]]
-    assert tokens.lengths.tolist() == [2, 0, 4]
+    assert documents.lengths.tolist() == [2, 0, 4]
 
 
-BAGS = BagBatches(
-    rows_of(sp.csr_array(np.array([[0, 0.5, 0, 2], [0, 0, 0, 0], [1, 0, 3, 4]], np.float32))),
-    sp.csr_array(np.array([[1, 0], [0, 1], [1, 1]])),
-)
+def test_a_token_batch_names_the_labels_whose_texts_are_wanted():
+    """The encoder has read these texts before: a batch brings their numbers."""
+    texts = TokenTexts(Tokens.of([[4, 5], [6]]), pad=3)
+    assert texts.batch(np.array([1]), labels=np.array([7, 2], np.int32)).labels.tolist() == [7, 2]
+    assert texts.batch(np.array([1])).labels is None
+
+
+BAGS = rows_of(sp.csr_array(np.array([[0, 0.5, 0, 2], [0, 0, 0, 0], [1, 0, 3, 4]], np.float32)))
+NAMES = rows_of(sp.csr_array(np.array([[0, 1, 0, 0], [0.6, 0, 0.8, 0]], np.float32)))
 
 
 def test_a_bag_batch_holds_the_tokens_of_the_documents_asked_for():
-    batch = BAGS.batch(np.array([2, 1, 0]), generator(0))
-    assert batch.starts.tolist() == [0, 3, 3, 5]
-    assert batch.tokens.tolist() == [0, 2, 3, 1, 3]
-    assert batch.weights.tolist() == [1, 3, 4, 0.5, 2]
+    batch = Labelled(BagTexts(BAGS), LABELS).batch(np.array([2, 1, 0]), generator(0))
+    assert batch.texts.documents == 3
+    assert batch.texts.starts.tolist() == [0, 3, 3, 5]
+    assert batch.texts.tokens.tolist() == [0, 2, 3, 1, 3]
+    assert batch.texts.weights.tolist() == [1, 3, 4, 0.5, 2]
     assert batch.positives.tolist() == [[0, 1], [1, PAD], [0, PAD]]
 
 
+def test_behind_the_documents_of_a_bag_batch_stand_the_label_texts_asked_for():
+    batch = BagTexts(BAGS, NAMES).batch(np.array([0]), labels=np.array([1, 0]))
+    assert batch.documents == 1 and batch.starts.tolist() == [0, 2, 4, 5]
+    assert batch.tokens.tolist() == [1, 3, 0, 2, 1]
+    np.testing.assert_allclose(batch.weights, [0.5, 2, 0.6, 0.8, 1])
+    alone = BagTexts(BAGS, NAMES).batch(np.array([0]))
+    assert alone.starts.tolist() == [0, 2]
+
+
 def test_bags_are_all_as_long_as_each_other_so_that_chance_alone_makes_batches():
-    assert BAGS.lengths.tolist() == [1, 1, 1]
+    assert BagTexts(BAGS).lengths.tolist() == [1, 1, 1]
 
 
 def test_a_bag_batch_is_of_its_own_and_not_a_view_of_the_corpus():
-    BAGS.batch(np.array([0]), generator(0)).weights.zero_()
-    assert BAGS.bags[2].tolist() == [0.5, 2, 1, 3, 4]
+    BagTexts(BAGS).batch(np.array([0])).weights.zero_()
+    assert BAGS[2].tolist() == [0.5, 2, 1, 3, 4]
 
 
 def test_prefetching_keeps_the_order():

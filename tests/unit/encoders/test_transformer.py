@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from transformers import AutoModel, AutoTokenizer
 from longtail import store
 from longtail.corpus import Documents, Texts
 from longtail.encoders import pretrained as found
-from longtail.encoders.learn.transformer import TransformerEncoder
+from longtail.encoders.learn.batches import TokenInput
+from longtail.encoders.learn.transformer import LearningTransformer, TransformerEncoder, in_halves
 from longtail.encoders.pretrained import find, pretrained, size_of
-from longtail.encoders.transformer import Reading, Transformer
+from longtail.encoders.transformer import Transformer, TransformerReading, center_of
 from longtail.errors import ConfigError, CorpusError
 from tests.tiny_encoders import SPECIAL, write_encoder
 
@@ -45,8 +47,8 @@ def vectors(transformer: Transformer, texts: list[str]) -> np.ndarray:
     return together
 
 
-def reading(start: Transformer, **settings: object) -> TransformerEncoder:
-    return TransformerEncoder(start, Reading(**settings))
+def reading(start: Transformer, layers: int = 5, pool: str = "mean", **settings: object) -> TransformerEncoder:
+    return TransformerEncoder(replace(start, layers=layers, pool=pool), **settings)
 
 
 def ids_and_lengths(start: Transformer, text: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -143,25 +145,32 @@ def test_the_mean_of_all_tokens_leaves_padding_out(encoders: Path):
 # -- what learns ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", ["rows", "all", "frozen"])
-def test_word_vectors_move_where_they_were_read_or_all_or_none(encoders: Path, words: str):
+@pytest.mark.parametrize("word_rows", [True, False])
+def test_word_vectors_move_where_they_were_read_or_all(encoders: Path, word_rows: bool):
     start = pretrained(str(encoders / "bert"), 32)
-    encoder = reading(start, words=words)
+    encoder = reading(start, word_rows=word_rows)
     ids, lengths = ids_and_lengths(start, "red fox")
     encoder(ids, lengths).sum().backward()
     table = encoder.model.get_input_embeddings().weight
-    assert (table.grad is None) == (words == "frozen") and (len(encoder.tables) == 1) == (words == "rows")
-    if words == "rows":
-        assert table.grad.is_sparse and set(table.grad.coalesce().indices()[0].tolist()) == set(ids[0].tolist())
+    assert table.grad.is_sparse == word_rows and len(encoder.tables) == word_rows
+    if word_rows:
+        assert set(table.grad.coalesce().indices()[0].tolist()) == set(ids[0].tolist())
     learning = {id(each) for each in encoder.parameters() if each.requires_grad}
     assert {id(each) for each in [*encoder.tables, *encoder.dense]} == learning
+
+
+def test_frozen_word_vectors_learn_in_no_group(encoders: Path):
+    encoder = reading(pretrained(str(encoders / "bert"), 32))
+    (words,) = encoder.tables
+    words.requires_grad_(False)
+    assert encoder.tables == [] and all(each is not words for each in encoder.dense)
 
 
 def test_layers_computed_again_have_the_same_gradient(encoders: Path):
     start = pretrained(str(encoders / "bert"), 32)
     inputs, gradients = ids_and_lengths(start, "a deep cold sea"), []
     for recompute in (False, True):
-        encoder = reading(start, words="all", recompute=recompute)
+        encoder = reading(start, word_rows=False, recompute=recompute)
         torch.manual_seed(1)
         encoder(*inputs).square().sum().backward()
         gradients.append(encoder.model.encoder.layer[0].attention.self.query.weight.grad)
@@ -171,6 +180,51 @@ def test_layers_computed_again_have_the_same_gradient(encoders: Path):
 def test_a_family_that_cannot_compute_layers_again_says_so(encoders: Path):
     with pytest.raises(ConfigError, match="xlnet"):
         reading(pretrained(str(encoders / "xlnet"), 32), recompute=True)
+
+
+@pytest.mark.parametrize(("word_lr", "lr", "expected"), [
+    (1e-3, None, (1e-4, 1e-3)), (1e-3, 2e-5, (2e-5, 1e-3)), (None, 2e-5, (2e-5, 2e-5)), (None, None, (1e-4, 1e-4))
+])  # fmt: skip
+def test_layers_and_words_learn_at_rates_of_their_own(encoders: Path, word_lr: float, lr: float, expected: tuple):
+    """Rates of rows are another matter: word vectors were trained before."""
+    learning = LearningTransformer(pretrained(str(encoders / "bert"), 32), TransformerReading(word_lr=word_lr), 0.1)
+    assert learning.rates(lr, row_lr=0.5) == expected
+    assert len(learning.tables) == (word_lr is not None)
+
+
+class Mean(torch.nn.Module):
+    """An encoder that says the mean of its tokens and how far it was padded."""
+
+    def forward(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        inside = torch.arange(ids.shape[1]) < lengths[:, None]
+        return torch.stack([(ids * inside).sum(1) / lengths, torch.full(lengths.shape, float(ids.shape[1]))], dim=1)
+
+
+UNEVEN = torch.tensor([[4, 4, 4, 9, 9], [7, 9, 9, 9, 9], [1, 2, 3, 4, 5], [2, 4, 9, 9, 9]]), torch.tensor([3, 1, 5, 2])
+
+
+def test_short_texts_are_read_apart_from_long_ones_and_stay_in_their_places():
+    assert in_halves(Mean(), *UNEVEN).tolist() == [[4, 5], [7, 2], [3, 5], [3, 2]]
+    assert in_halves(Mean(), UNEVEN[0][:1], torch.tensor([3])).tolist() == [[4, 3]]
+
+
+def test_only_texts_of_uneven_length_are_read_in_halves(encoders: Path):
+    learning = LearningTransformer(pretrained(str(encoders / "bert"), 32), TransformerReading(), 0.1)
+    learning.layers = Mean()
+    assert learning(TokenInput(*UNEVEN, uneven=True)).tolist() == [[4, 5], [7, 2], [3, 5], [3, 2]]
+    assert learning(TokenInput(*UNEVEN)).tolist() == [[4, 5], [7, 5], [3, 5], [3, 5]]
+
+
+def test_a_centre_is_subtracted_from_every_vector(encoders: Path):
+    start = pretrained(str(encoders / "bert"), 32)
+    center = center_of(start, Texts.of(TEXTS), seed=0)
+    np.testing.assert_allclose(vectors(replace(start, center=center), TEXTS), vectors(start, TEXTS) - center, atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"word_lr": 0.0}, {"layers": 0}])
+def test_impossible_ways_of_reading_are_refused(settings: dict):
+    with pytest.raises(ConfigError, match=rf"transformer\.{next(iter(settings))}"):
+        TransformerReading(**settings)
 
 
 def test_building_a_transformer_draws_nothing_from_the_callers_randomness(encoders: Path):

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
-from longtail.index.partition import cluster_targets, cluster_texts, in_cluster_order, members_of, recall_at
+from longtail.index.partition import cluster_targets, in_cluster_order, members_of, recall_at
 
 
 def drawn(seed: int) -> tuple[sp.csr_array, Clusters]:
@@ -16,15 +16,11 @@ def drawn(seed: int) -> tuple[sp.csr_array, Clusters]:
     return labels, Clusters(rng.permutation(12).astype(np.int32), np.array([0, 3, 5, 9, 12]))
 
 
-def test_targets_and_texts_are_products_with_the_membership_matrix():
+def test_targets_are_a_product_with_the_membership_matrix():
     labels, clusters = drawn(0)
     member = np.zeros((12, 4), np.float32)
     member[np.arange(12), clusters.of_label] = 1
     assert np.array_equal(cluster_targets(labels, clusters).toarray(), labels.toarray() @ member > 0)
-    texts = sp.csr_array(np.random.default_rng(1).random((12, 7)).astype(np.float32))
-    summed = member.T @ texts.toarray()
-    expected = summed / np.linalg.norm(summed, axis=1, keepdims=True)
-    np.testing.assert_allclose(cluster_texts(texts, clusters).toarray(), expected, rtol=1e-5)
 
 
 def test_columns_in_cluster_order_are_the_same_columns():

@@ -172,7 +172,7 @@ def test_a_carved_split_is_for_models_that_left_it_out(planted: Splits):
 def test_a_training_that_chose_by_the_official_validation_split_remembers_it(planted: Splits):
     official = dataclasses.replace(planted.test, role="valid", fingerprint="of the validation split")
     train = dataclasses.replace(planted.train, official_valid=official)
-    epochs = {"classifiers.epochs": 1, "reindex": 1}
+    epochs = {"optim.epochs": 1, "reindex": 1}
     assert chosen_by(fit("lightdxml", train, **epochs), official) == ["settings"]  # β
     assert chosen_by(fit("centroid", train), official) == []
 

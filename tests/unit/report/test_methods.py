@@ -32,7 +32,7 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
         halve_at: tuple[float, ...] = setting((0.5, 0.75), "when")
 
     module = ModuleType("toy_method")
-    module.Config = Config  # type: ignore[attr-defined]
+    module.Config, module.fit, module.need = Config, None, None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "toy_method", module)
     monkeypatch.setitem(methods.METHODS, "toy", "toy_method")
     assert report.settings_list("toy").splitlines() == [
@@ -74,3 +74,9 @@ def test_settings_as_json_are_those_of_the_list(name: str):
 def test_names_of_methods_are_whole_on_a_narrow_terminal():
     text = shown(report.methods_table(), width=40)
     assert all(name in text for name in methods.METHODS) and "…" not in text
+
+
+def test_settings_of_a_variant_are_those_of_its_method():
+    whole, variant = (report.settings_json(name) for name in ("decaf", "decaf/lite"))
+    assert variant == whole | {"name": "decaf/lite"}
+    assert report.settings_list("decaf/lite").startswith("Settings of decaf/lite\n")

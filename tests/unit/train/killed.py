@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from longtail.train.run import Run
 from tests.unit.train.runs import opened
 from tests.unit.train.test_loop import EVERYTHING
 from tests.unit.train.tiny import Points, Tiny
@@ -49,6 +50,7 @@ def killed(directory: Path, chance: np.random.Generator) -> bool:
 
 
 if __name__ == "__main__":
+    Run.checkpoint_every = 0
     place, kills = Path(sys.argv[1]), int(sys.argv[2])
     live(place / "whole", os.open(os.devnull, os.O_WRONLY))
     print(sum(killed(place / "killed", np.random.default_rng()) for _ in range(kills)))  # noqa: T201

@@ -38,7 +38,7 @@ def stepped(model: Mixed, groups: list[Group], average: Average, steps: int) -> 
         (model.tied(hidden).square().mean() + (model.turned - step).square().mean()).backward()
         for group in groups:
             group.gathered = 1.0
-            group.step(1.0, 0)
+            group.step(1.0)
         average.take(step)
 
 

@@ -85,7 +85,7 @@ class Knows:
 def warned(model: Knows, corpus: Corpus, directory: Path) -> list[str]:
     heard: list[str] = []
     with opened(directory, say=heard.append) as run:
-        check_answers(model.rank, corpus, run, ["labels.lr was 0.001, now 3"])
+        check_answers(model.rank, corpus, run, ["label_encoder.lr was 0.001, now 3"])
     return [line for line in heard if line != KEPT]  # whoever comes first compiles, and says so
 
 
@@ -99,7 +99,7 @@ def scores(corpus: Corpus, kind: str) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["frequent", "noise", "silent"])
 def test_a_model_no_better_than_one_answer_for_all_is_warned_of(planted: Splits, tmp_path: Path, kind: str):
     (heard,) = warned(Knows(planted.train, scores(planted.train, kind)), planted.train, tmp_path)
-    assert "no better than one answer for all" in heard and "labels.lr was 0.001, now 3" in heard
+    assert "no better than one answer for all" in heard and "label_encoder.lr was 0.001, now 3" in heard
 
 
 def test_a_model_that_has_learned_is_not_warned_of(planted: Splits, tmp_path: Path):
@@ -145,22 +145,23 @@ def test_learning_rates_are_suspected_first_and_not_everything_is_named():
 # -- all the way -----------------------------------------------------------------------------------------------------
 
 COLLAPSING = {
-    "dim": 16, "subwords": 0, "label_text": "none", "labels.start": "random", "labels.relu": True, "labels.lr": 1.0,
-    "labels.epochs": 4, "labels.batch_size": 64, "classifiers.epochs": 2, "search.exact_below": 0,
+    "bag.dim": 16, "bag.subwords": 0, "label_text": "none", "label_encoder.start": "random",
+    "label_encoder.relu": True, "label_encoder.lr": 1.0, "label_encoder.epochs": 4, "label_encoder.batch_size": 64,
+    "optim.epochs": 2, "optim.average_from": "none", "search.exact_below": 0,
 }  # fmt: skip
 
 
 def test_label_vectors_that_die_stop_lightdxml_and_the_sentence_names_the_settings(planted: Splits):
-    with pytest.raises(RunError, match=r"all become zero.*labels\.relu = True.*labels\.lr = 1; try"):
+    with pytest.raises(RunError, match=r"all become zero.*label_encoder\.relu = True.*label_encoder\.lr = 1; try"):
         fit("lightdxml", planted.train, **COLLAPSING)
 
 
 def test_a_training_that_learns_nothing_ends_with_a_warning_that_names_the_settings(planted: Splits):
     heard: list[str] = []
-    still = COLLAPSING | {"labels.relu": False, "labels.lr": 1e-12, "classifiers.lr": 1e-12}
+    still = COLLAPSING | {"label_encoder.relu": False, "label_encoder.lr": 1e-12, "optim.row_lr": 1e-12}
     fit("lightdxml", planted.train, say=heard.append, **still)
     assert heard[-1].startswith("careful: the model ranks 200 of its training documents no better")
-    assert "labels.lr was 0.001, now 1e-12; classifiers.lr was 0.01, now 1e-12" in heard[-1]
+    assert "label_encoder.lr was 0.001, now 1e-12; optim.row_lr was 0.01, now 1e-12" in heard[-1]
 
 
 def test_a_training_that_learns_does_not_warn(planted: Splits):

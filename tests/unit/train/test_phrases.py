@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import longtail.methods
-from longtail.train.phrases import phrase
+import longtail
+from longtail.train.phrases import PHRASES, phrase
 
-METHODS = Path(longtail.methods.__file__).parent
-NAMING = {"stage", "train", "trained", "batches"}  # functions of the methods that take a stage's name
+PACKAGE = Path(longtail.__file__).parent
+NAMING = {"stage", "train", "trained"}  # functions of the methods that take a stage's name
+
+
+COUNTED = ("clusters", "shortlister", "shortlists", "ranker")  # by instance, of which the first has no number
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:
@@ -25,9 +28,12 @@ def names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_stage_of_every_method_has_its_words():
-    names = {name for path in METHODS.rglob("*.py") for name in names_in(ast.parse(path.read_text("utf-8")))}
-    assert {"tree-1", "warm-up", "shortlister-1", "recall", "proposed", "valid-bags"} <= names
+    paths = [path for part in ("methods", "encoders") for path in (PACKAGE / part).rglob("*.py")]
+    names = {name for path in paths for name in names_in(ast.parse(path.read_text("utf-8")))}
+    assert {"tree-1", "warm-up", "shortlister-1", "recall", "proposed", "valid-documents", "label-tokens"} <= names
     assert [name for name in names if phrase(name) == name] == []
+    described = {name.replace("#", "1") for name in PHRASES} - {f"{name}-0" for name in COUNTED}
+    assert described - names == {"tree-1-level-1"}, "no stage has this name but one that is put together elsewhere"
 
 
 def test_numbers_of_a_name_are_in_its_words_and_instances_count_from_one():

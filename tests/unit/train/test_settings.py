@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from longtail.train.settings import Optim, with_many_steps
+from longtail.train.settings import Optim, Pace, Steps, with_many_steps
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,20 @@ def test_a_batch_that_is_small_already_is_not_made_larger():
 
 
 def test_nothing_but_the_batch_changes():
-    told = Optim(lr=0.5, epochs=3, batch_size=256, patience=2)
+    told = Optim(lr=0.5, epochs=3, batch_size=256, keep="P@1")
     assert with_many_steps(told, 400) == replace(told, batch_size=10)
+
+
+def test_a_training_is_put_together_from_settings_in_several_places():
+    """What a method's own class of settings has more is none of the loop's business."""
+
+    @dataclass(frozen=True)
+    class Module(Pace):
+        dropout: float = 0.2
+
+    told = Optim.of(Module(epochs=3, row_lr=0.5), Steps(batch_size=7, average_from=2), keep="R@10")
+    assert told == Optim(epochs=3, row_lr=0.5, batch_size=7, average_from=2, keep="R@10")
+
+
+def test_validation_reports_a_metric_also_where_the_last_weights_are_kept():
+    assert (Optim().metric, Optim(keep="P@3").metric) == ("nDCG@5", "P@3")

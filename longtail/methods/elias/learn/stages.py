@@ -42,7 +42,9 @@ def learn(data: Data, config: Config, run: Run, variant: Variant) -> Elias:
         vectors = run.stage("warm-up-vectors", vectors_of, warm.encoder, texts.train, run.device)
         clusters = run.stage("clusters-again", cluster, data, vectors, config)
     network = first_network(texts, clusters, config.stage_1, config)
-    first = trained("stage-1", network, texts, config.stage_1, config, run)
+    # Averaged is what answers: stage 1 where there is no other.
+    average_from = config.optim.average_from if variant == "fixed" else None
+    first = trained("stage-1", network, texts, config.stage_1, config, run, average_from)
     if variant == "fixed":
         return Elias(first.encoder.export(), graphed=first.heads.export())
     vectors = run.stage("vectors", vectors_of, first.encoder, texts.train, run.device)

@@ -49,14 +49,18 @@ class ClusteredConfig:
         "how encoder and heads learn",
         "LightXML: Table 1; GUDN: section 4.2",
     )
-    valid_documents: int = setting(1000, "documents of the validation split, or of train, that choose the weights kept")
-    seed: int = setting(0, "draws clusters, first weights, order and dropout; members of an ensemble differ in it")
+    valid_documents: int = setting(1000, "documents of the validation split, or of train: they choose the weights kept")
+    seed: int = setting(
+        0, "draws all that is random: clusters, first weights, order and dropout; members of an ensemble differ in it"
+    )
 
     def __post_init__(self) -> None:
         if min(self.labels_per_cluster, self.beam, self.label_dim) < 1:
             raise ConfigError("labels_per_cluster, beam and label_dim are at least 1")
-        if not 0 <= self.dropout < 1 or self.eps < 0:
-            raise ConfigError("dropout is a share below 1, and eps 0 or more")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout = {self.dropout}: it is a share, from 0 to below 1")
+        if self.eps < 0:
+            raise ConfigError(f"eps = {self.eps:g}: it is 0 or more")
 
     @property
     def encoding(self) -> Encoding:

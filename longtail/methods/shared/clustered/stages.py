@@ -14,7 +14,13 @@ from longtail.features.labels import label_text_bags
 from longtail.features.tfidf import Tfidf
 from longtail.index.clusters import Clusters
 from longtail.methods.shared.clustered.settings import ClusteredConfig
-from longtail.methods.shared.preparation import cluster_labels, held_out, reader_of, refuse_unlabelled
+from longtail.methods.shared.preparation import (
+    cluster_labels,
+    held_out,
+    reader_of,
+    refuse_unlabelled,
+    refuse_without_text,
+)
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.label_start import LabelStart, start_from_texts
 from longtail.train.run import Need, Run
@@ -43,6 +49,8 @@ def prepare(corpus: Corpus, config: ClusteredConfig, run: Run) -> Data:
     from longtail.encoders.learn.encoder import source_of
 
     refuse_unlabelled(corpus)
+    if config.label_start == "texts":
+        refuse_without_text(corpus)
     train, valid = held_out(corpus, config.valid_documents, config.seed)
     reader = None
     if config.encoder == BAG:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from longtail.corpus import PAD
-from longtail.encoders.learn.bag import Dropout
+from longtail.encoders.learn.batches import BagTexts, TokenTexts
+from longtail.features.tokens import Tokens
 from longtail.kernels.csr import rows_of
 from longtail.rankers.learn.candidates import (
     Candidates,
@@ -61,28 +62,26 @@ def test_a_label_shortlisted_twice_counts_once():
 
 def test_a_batch_holds_the_bags_of_its_documents_and_then_of_its_candidates():
     bags = rows_of(sp.csr_array(np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0]], np.float32)))
-    texts = rows_of(sp.csr_array(np.eye(6, dtype=np.float32)[:, :3]))
-    batch = meeting(bags, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), texts)
-    assert batch.documents == 2 and batch.candidates.tolist() == [0, 1, 2, 4]
-    assert batch.starts.tolist() == [0, 1, 3, 4, 5, 6, 6]
-    assert batch.tokens.tolist() == [1, 0, 2, 0, 1, 2] and batch.weights.tolist() == [3, 1, 2, 1, 1, 1]
-    assert meeting(bags, np.array([1]), together(TRUE[[1]], np.array([0]))).starts.tolist() == [0, 0]
+    documents = BagTexts(bags, rows_of(sp.csr_array(np.eye(6, dtype=np.float32)[:, :3])))
+    batch = meeting(documents, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), read_labels=True)
+    read = batch.texts
+    assert read.documents == 2 and batch.candidates.tolist() == [0, 1, 2, 4]
+    assert read.starts.tolist() == [0, 1, 3, 4, 5, 6, 6]
+    assert read.tokens.tolist() == [1, 0, 2, 0, 1, 2] and read.weights.tolist() == [3, 1, 2, 1, 1, 1]
+    unread = meeting(documents, np.array([1]), together(TRUE[[1]], np.array([0])))
+    assert unread.texts.starts.tolist() == [0, 0] and unread.candidates.tolist() == [0]
 
 
-def test_words_are_dropped_from_documents_and_not_from_label_texts():
-    bags, texts = (rows_of(sp.csr_array(np.full((n, 50), 2, np.float32))) for n in (3, 6))
-    batch = meeting(bags, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), texts)
-    weights = batch.weights_dropped(Dropout(0.75))
-    own = weights[:100]
-    assert set(own.tolist()) == {0.0, 8.0} and 5 < (own > 0).sum() < 50
-    assert (weights[100:] == 2).all() and len(weights) == len(batch.weights)
-    assert torch.equal(batch.weights_dropped(Dropout(0.75).eval()), batch.weights)
+def test_a_batch_of_tokens_names_the_candidates_whose_texts_it_wants():
+    documents = TokenTexts(Tokens.of([[5, 6], [], [7]]), pad=0)
+    batch = meeting(documents, np.array([2, 0]), together(TRUE[[2, 0]], np.array([0])), read_labels=True)
+    assert batch.texts.ids.tolist() == [[7, 0], [5, 6]] and batch.texts.labels.tolist() == [0, 1, 2, 4]
 
 
 def test_the_loss_is_summed_over_labels_and_averaged_over_documents():
     documents, rows, biases = torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, -1.0])
-    batch = meeting(rows_of(sp.csr_array((2, 1), dtype=np.float32)), np.array([0, 1]), together(
-        sp.csr_array(np.array([[1, 0], [0, 1]], np.float32)), np.array([PAD])))  # fmt: skip
+    met = together(sp.csr_array(np.array([[1, 0], [0, 1]], np.float32)), np.array([PAD]))
+    batch = meeting(BagTexts(rows_of(sp.csr_array((2, 1), dtype=np.float32))), np.array([0, 1]), met)
     # Logits [0, 0] and [0, 1], targets [1, 0] and [0, 1]: 3 · log 2 + log(1 + 1/e).
     assert meeting_loss(documents, rows, biases, batch).item() == pytest.approx((3 * np.log(2) + 0.3132617) / 2)
 
