@@ -63,7 +63,7 @@ def shuffled(lengths: np.ndarray, size: int, seed: int, epoch: int) -> list[np.n
 
 
 def longest_first(lengths: np.ndarray, size: int) -> list[np.ndarray]:
-    """The rows of each batch where order is free, as in ranking; longest first, to run out of memory early if at all."""
+    """The rows of each batch where order is free, as in ranking; longest first, to run out of memory early."""
     return _cut(np.argsort(-lengths, kind="stable"), size)
 
 
