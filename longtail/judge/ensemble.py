@@ -43,7 +43,7 @@ def choose_weights(
     for _ in range(MOST_ROUNDS if len(rankings) > 1 else 0):
         before = best
         for member in range(len(rankings)):
-            nearest_first = SHARES[np.argsort(np.abs(SHARES - weights[member]), kind="stable")]  # mildest first
+            nearest_first = SHARES[np.argsort(np.abs(SHARES - weights[member]), kind="stable")]  # ties: the mildest
             for tried in [_with_share(weights, member, share) for share in nearest_first]:
                 value = worth(average(rankings, tried.tolist(), k))
                 if value > best + 1e-9:
