@@ -151,7 +151,7 @@ class GraphIndex:
     add: bool = False  # whether paths to a label are summed, or only the best counts
 
     def check(self) -> None:
-        """Raise Unsound unless every cluster has edges, to valid and distinct labels."""
+        """Raise Unsound unless there are clusters and edges, and the edges lead to existing labels."""
         agree("clusters", len(self.clusters), len(self.graph.labels))
         check_indices("edges", self.graph.labels, self.n_labels, pad=True)
         if len(self.clusters) == 0 or self.graph.labels.size == 0:
