@@ -1,7 +1,7 @@
 """Combinations that no paper tried, on debian-related: python -m benchmarks.combinations [ROW …].
 
-LightXML's heads on a bag of tokens, and DECAF's label-text classifiers on MiniLM.  Trainings go on where an earlier call
-was stopped; processor seconds are of all calls together.  One seed, settings of configs/, nothing tuned.
+LightXML's heads on a bag of tokens, and DECAF's label-text classifiers on MiniLM.  Trainings resume where an earlier
+call stopped; processor seconds are of all calls together.  One seed, settings of configs/, nothing tuned.
 """
 
 from __future__ import annotations

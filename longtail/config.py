@@ -1,4 +1,4 @@
-"""Settings: frozen dataclasses whose fields say what they mean and where their default comes from."""
+"""Settings: frozen dataclasses whose fields document their meaning and the source of their default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longtail.errors import ConfigError, system_error
 Settings = TypeVar("Settings")
 
 
-def setting(default: Any, meaning: str, source: str = "") -> Any:  # noqa: ANN401 - stands where any default may
+def setting(default: Any, meaning: str, source: str = "") -> Any:  # noqa: ANN401 - any default
     """A dataclass field that `longtail methods` can explain.
 
     >>> @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def explain(defaults: Any) -> list[Explained]:  # noqa: ANN401 - an instance of 
 
 
 def build(kind: type[Settings], values: dict[str, Any]) -> Settings:
-    """The defaults of `kind` with `values` in place; dotted keys reach nested settings, unknown keys are errors."""
+    """The defaults of `kind` overridden by `values`; dotted keys reach nested settings, unknown keys are errors."""
     return _replaced(kind(), _nested(values), prefix="")
 
 
@@ -118,7 +118,7 @@ def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
         kind = next(inner for inner in typing.get_args(kind) if inner is not type(None))
     if typing.get_origin(kind) is typing.Literal:
         return _chosen(value, typing.get_args(kind), name)
-    if typing.get_origin(kind) is tuple:  # of one kind: a list in TOML, "0.5,0.75" on the command line
+    if typing.get_origin(kind) is tuple:  # of one type: a list in TOML, "0.5,0.75" on the command line
         items = value if isinstance(value, (list, tuple)) else [item for item in str(value).split(",") if item.strip()]
         return tuple(_converted(item, typing.get_args(kind)[0], name) for item in items)
     try:
@@ -129,7 +129,7 @@ def _converted(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401
 
 def _chosen(value: Any, choices: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401
     for choice in choices:
-        # From the command line everything is a string; from TOML a true is no 1, though Python says it is equal.
+        # Command-line values are strings; TOML's true must not match 1, although Python compares them equal.
         if value == (choice if type(value) is type(choice) else str(choice)):
             return choice
     raise ConfigError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, choices))}")
@@ -161,7 +161,7 @@ def _string(value: Any) -> str:  # noqa: ANN401
     return value
 
 
-LARGEST = 2**32 - 1  # of whole numbers: what NumPy, scikit-learn and compiled code all take as a seed
+LARGEST = 2**32 - 1  # whole number: the largest seed that NumPy, scikit-learn and compiled code all accept
 _CONVERT = {int: _whole, float: _number, bool: _truth, str: _string}
 _EXPECTED = {  # no setting of any method is negative
     int: f"a whole number from 0 to {LARGEST}",
@@ -171,11 +171,11 @@ _EXPECTED = {  # no setting of any method is negative
 }
 
 
-# -- places ---------------------------------------------------------------------------------------------------------
+# -- paths ---------------------------------------------------------------------------------------------------------
 
 
 def path_of(value: object, name: str) -> Path:
-    """A path that somebody gave as an argument."""
+    """Validate a path given as an argument."""
     if not isinstance(value, (str, Path)):
         raise ConfigError(f"{name} = {value!r:.60}: expected a path, such as 'runs/mine'")
     return Path(value)

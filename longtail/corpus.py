@@ -1,4 +1,4 @@
-"""Documents, the labels they carry, and what the labels are called."""
+"""Documents, their labels, and the names of the labels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Role = Literal["train", "valid", "test"]
 
 
 class Texts(Sequence[str]):
-    """Strings as one run of UTF-8 bytes with a start and a stop each.
+    """Strings stored as one UTF-8 byte array with start and stop offsets.
 
     A million titles are three arrays that can be mapped from disk, not a million objects, and a
-    subset shares the bytes of the whole.
+    subset shares the bytes of the original.
 
     >>> texts = Texts.of(["red fox", "été"])
     >>> texts[1], len(texts), list(texts[[1, 0]])
@@ -37,8 +37,8 @@ class Texts(Sequence[str]):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
-        """Lay the strings end to end."""
-        if not _is_list(strings) or getattr(strings, "ndim", 1) != 1:  # a data frame would give its columns' names
+        """Concatenate the strings."""
+        if not _is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
             raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.zeros(len(chunks) + 1, np.int64)
@@ -64,24 +64,24 @@ class Texts(Sequence[str]):
         return f"Texts({len(self):,} strings, {int((self.stops - self.starts).sum()):,} bytes)"
 
     def packed(self) -> Texts:
-        """The same strings with no bytes between them that belong to none: what to write to disk."""
+        """The same strings without unused bytes between them, as written to disk."""
         stops = np.cumsum(self.stops - self.starts, dtype=np.int64)
         starts = np.concatenate([[0], stops[:-1]]) if len(stops) else stops
         blocks = [self._bytes(slice(at, at + _BLOCK)) for at in range(0, len(self), _BLOCK)]
         return Texts(blocks[0] if len(blocks) == 1 else np.concatenate([self.data[:0], *blocks]), starts, stops)
 
     def _bytes(self, rows: slice) -> np.ndarray:
-        """The bytes of some strings, end to end: a view where they already lie so."""
+        """The concatenated bytes of some strings; a view where they are already contiguous."""
         starts, stops = self.starts[rows], self.stops[rows]
         if np.array_equal(starts[1:], stops[:-1]):
             return self.data[starts[0] : stops[-1]]
         lengths = stops - starts
-        # Byte i of the result comes from i + (where its string starts now - where it will start).
+        # Byte i of the result is byte i + (old start - new start) of its string.
         moved = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
         return self.data[np.arange(len(moved)) + moved]
 
 
-_BLOCK = 1 << 16  # strings packed at once: bounds the index of bytes beside them
+_BLOCK = 1 << 16  # strings packed at once: bounds the memory of the byte index
 
 
 def _encoded(at: int, string: object) -> bytes:
@@ -91,7 +91,7 @@ def _encoded(at: int, string: object) -> bytes:
 
 
 def _is_list(value: object) -> bool:
-    """Whether this can be gone through item by item, and whoever passed it meant that."""
+    """Whether this is an iterable of items, not a string or a mapping."""
     if isinstance(value, (str, bytes, Mapping)):
         return False
     try:
@@ -102,7 +102,7 @@ def _is_list(value: object) -> bool:
 
 
 class Label(NamedTuple):
-    """One label: the id its owner knows it by, its name, and a longer text where there is one."""
+    """One label: id, name, and an optional longer text."""
 
     id: str
     name: str
@@ -110,7 +110,7 @@ class Label(NamedTuple):
 
     @property
     def words(self) -> str:
-        """All that is said about the label, for methods that read label text."""
+        """Name and text of the label, for methods that read label text."""
         return f"{self.name}\n{self.text}" if self.text and self.text != self.name else self.name
 
 
@@ -124,7 +124,7 @@ class LabelSet(Sequence[Label]):
 
     @classmethod
     def of(cls, labels: Iterable[Label | str]) -> LabelSet:
-        """From labels, or from names that serve as their own ids."""
+        """Build from labels, or from names that double as ids."""
         rows = [Label(label, label) if isinstance(label, str) else label for label in labels]
         for at, row in enumerate(rows):
             if not isinstance(row, Label) or not all(isinstance(part, str) for part in row):
@@ -140,13 +140,13 @@ class LabelSet(Sequence[Label]):
         return LabelSet(self.ids[at], self.names[at], self.texts[at])
 
     def words(self) -> Texts:
-        """Every label's name and text, one string a label."""
+        """Name and text of every label, one string per label."""
         return Texts.of(label.words for label in self)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """What is read at prediction: texts, or features somebody else made, or both."""
+    """Input of prediction: texts, ready-made features, or both."""
 
     texts: Texts | None = None
     features: sp.csr_array | None = None
@@ -167,11 +167,11 @@ class Documents:
         return cls(Texts.of(texts))
 
     def check_numbers(self) -> None:
-        """Raise where a feature is no number: no score could be made of it."""
+        """Raise if a feature is NaN or infinite."""
         if self.features is None:
             return
         values = self.features.data
-        # The sum tells it without an array of flags as long as the features.
+        # The sum is finite only if every term is; no array of flags needed.
         if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
             raise CorpusError("the features hold NaN or infinite values; replace them by numbers, or leave them out")
 
@@ -184,7 +184,7 @@ class Documents:
         )
 
 
-def _check_features(features: Any) -> None:  # noqa: ANN401 - whatever was given
+def _check_features(features: Any) -> None:  # noqa: ANN401 - any argument
     if not sp.issparse(features) or features.format != "csr":
         raise CorpusError(
             f"features are a sparse matrix, not {type(features).__name__}: pass scipy.sparse.csr_array(features)"
@@ -201,7 +201,7 @@ class Corpus:
     """Documents of one split with their labels.
 
     `labels` is a sparse 0/1 matrix (documents, labels).  `filtered` marks pairs (document, label) that
-    evaluation removes from truth and prediction alike: a product is not a suggestion for itself.
+    evaluation removes from truth and prediction, such as a product recommended for itself.
     """
 
     documents: Documents
@@ -217,7 +217,7 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Iterable[str], label_lists: Iterable[Iterable[str]], name: str = "corpus") -> Corpus:
-        """A corpus from what is at hand: texts, and for each the names of its labels.
+        """A corpus from texts and the label names of each.
 
         >>> corpus = Corpus.of(["red fox", "blue whale"], [["mammal", "red"], ["mammal"]])
         >>> [label.name for label in corpus.label_set], corpus.labels.toarray().astype(int).tolist()
@@ -236,7 +236,7 @@ class Corpus:
         return cls(documents, labels, LabelSet.of(known), name).fingerprinted()
 
     def fingerprinted(self) -> Corpus:
-        """With a fingerprint of all that a training can depend on, so that a run can tell this corpus from another."""
+        """The corpus with a fingerprint of everything training depends on, so that a run can identify it."""
         matrices = [self.labels] if self.documents.features is None else [self.labels, self.documents.features]
         texts = [self.label_set.ids, self.label_set.names, self.label_set.texts]
         texts += [] if self.documents.texts is None else [self.documents.texts]
@@ -264,25 +264,25 @@ class Corpus:
 
     @property
     def texts(self) -> Texts:
-        """The documents' texts, or a sentence about why there are none."""
+        """The documents' texts; raises an explained error if there are none."""
         if self.documents.texts is None:
             raise CorpusError(f"{self.name} has features but no text; this method reads text")
         return self.documents.texts
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are, used or not."""
+        """Number of labels, including unused ones."""
         return len(self.label_set)
 
     def __len__(self) -> int:
         return len(self.documents)
 
     def none_of(self, role: Role) -> Corpus:
-        """No documents, and the same labels: where a split is asked for that nobody needs."""
+        """An empty split with the same labels."""
         return self.subset(np.empty(0, np.int64), role)
 
     def subset(self, rows: np.ndarray, role: Role) -> Corpus:
-        """The documents at `rows`, for another purpose."""
+        """The documents at `rows` as a split with another role."""
         return replace(
             self,
             documents=self.documents[rows],
@@ -296,9 +296,9 @@ class Corpus:
         )
 
     def hold_out(self, documents: int, seed: int) -> tuple[Corpus, Corpus]:
-        """What to learn from and what to choose settings by: the official validation split, or one carved from here.
+        """Training and validation documents: the official validation split, or a random sample of this corpus.
 
-        Never more than a tenth of the corpus is carved, so that a small corpus keeps its documents.
+        At most a tenth of the corpus is held out, so that a small corpus keeps its documents.
         """
         if self.official_valid is not None:
             return self, self.official_valid
@@ -306,12 +306,12 @@ class Corpus:
         return self.subset(np.delete(np.arange(len(self)), held), "train"), self.subset(held, "valid")
 
     def drawn(self, documents: int, seed: int) -> np.ndarray:
-        """Which documents at random are at most so many, in order."""
+        """Sorted indices of a random sample of at most `documents` documents."""
         return np.sort(np.random.default_rng(seed).permutation(len(self))[:documents])
 
 
 def _label_lists(lists: object) -> list[list[str]]:
-    """For each document its labels, sorted, none twice."""
+    """The labels of each document, sorted, without duplicates."""
     if not _is_list(lists):
         raise CorpusError(f"labels are a list of labels for each text, not {lists!r:.60}")
     return [_label_list(at, names) for at, names in enumerate(lists)]  # type: ignore[arg-type, var-annotated]
@@ -329,14 +329,14 @@ def _label_list(at: int, names: object) -> list[str]:
     return sorted(set(given))
 
 
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a surrogate pair, which no file can hold
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # lone surrogate, not encodable as UTF-8
 
 
 @dataclass(frozen=True)
 class Splits:
-    """A loaded corpus: what to train on, what to choose by, what to report on.
+    """A loaded corpus: training, validation and test splits.
 
-    `train` is everything there is to learn from; a method that needs validation calls `train.hold_out`.
+    `train` holds all training documents; a method that needs validation calls `train.hold_out`.
     """
 
     train: Corpus
@@ -344,16 +344,16 @@ class Splits:
 
     @property
     def valid(self) -> Corpus:
-        """The official validation split, or the documents a method holds out of train by default."""
+        """The official validation split, or the documents a method holds out by default."""
         return self.train.hold_out(VALID_DOCUMENTS, seed=0)[1]
 
     @property
     def without_valid(self) -> Corpus:
-        """Train without the documents of `valid`, for a training after which something is chosen by them."""
+        """Train without the documents of `valid`, for when they tune the trained model."""
         return self.train.hold_out(VALID_DOCUMENTS, seed=0)[0]
 
     def split(self, name: str) -> Corpus:
-        """By the names people use on the command line: trn/train, val/valid, tst/test."""
+        """A split by its command-line name: trn/train, val/valid, tst/test."""
         chosen = {"trn": "train", "val": "valid", "tst": "test"}.get(name, name)
         if chosen not in ("train", "valid", "test"):
             raise CorpusError(f"no split is called {name!r}; there are trn, val and tst")
@@ -367,11 +367,11 @@ WITHOUT_TEST = (  # what to do
     "make a test split with `longtail split CORPUS --test 0.1 --out DIR` and train on DIR, "
     "or train with --hold-out and evaluate with --split val"
 )
-VALID_DOCUMENTS = 4000  # as ELIAS and LightXML-large hold out
+VALID_DOCUMENTS = 4000  # the hold-out size of ELIAS and LightXML-large
 
 
 def one_split(given: object, usual: str) -> Corpus:
-    """What was given, if it is a corpus; else a sentence that says how to get one, of the split that is usual here."""
+    """Return `given` if it is a Corpus; else raise an error that explains how to get one, by the `usual` split."""
     if isinstance(given, Corpus):
         return given
     if isinstance(given, Splits):

@@ -1,4 +1,4 @@
-"""Every error a user can cause, each with a sentence that says where, what and what to do."""
+"""Every error a user can cause; its message names the place, the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class LongtailError(Exception):
-    """The person who called us can mend this; the command line prints it and exits with 2."""
+    """An error the caller can fix; the command line prints it and exits with 2."""
 
 
 class CorpusError(LongtailError):
@@ -23,7 +23,7 @@ class ModelError(LongtailError):
 
 
 class RankingError(LongtailError):
-    """A ranking breaks a promise of rankings, or does not fit what it is compared with."""
+    """A ranking is invalid, or does not fit what it is compared with."""
 
 
 class RunError(LongtailError):
@@ -37,7 +37,7 @@ class MissingExtraError(LongtailError):
         super().__init__(f"{capability} needs packages that are not installed; run: pip install 'longtail[{extra}]'")
 
 
-# What to do about an error of the system, by its number.
+# Remedies for errors of the operating system, by errno.
 ADVICE = {
     errno.ENOSPC: "make room on that disk",
     errno.EDQUOT: "make room in your share of that disk",
@@ -51,7 +51,7 @@ ADVICE = {
 
 
 def system_error(path: str | Path, error: OSError, cannot: str = "", instead: str = "choose another place") -> str:
-    """The sentence for what the operating system refused: the path, the reason, what to do.
+    """Message for an error of the operating system: the path, the reason, what to do.
 
     >>> system_error("runs/x", OSError(28, "No space left on device"), "cannot be written")
     'runs/x: cannot be written (No space left on device); make room on that disk, or choose another place'

@@ -1,15 +1,15 @@
-"""What must hold of a stored value: said once beside its fields, checked whenever it is read from disk.
+"""Invariants of stored values: declared beside their fields, checked whenever a value is read from disk.
 
-A file can lie: its checksum is right and its numbers point past the end of an array, where compiled code would read or
-write memory that is not ours.  So every class that is stored declares its arrays by shape, type and range,
+A file with a correct checksum may hold indices past the end of an array, which would make compiled code access invalid
+memory.  So every stored class declares the shape, type and range of its arrays,
 
     @dataclass(frozen=True)
     class Clusters:
         labels: Annotated[np.ndarray, Array("labels", np.int32, below="labels")]
         starts: Annotated[np.ndarray, Array("clusters+1", np.int64, starts="labels")]
 
-and, where parts must fit together, has a method `check` that raises Unsound.  `store` calls `check` here for each part
-that it reads.  Names in a shape stand for sizes: the same name in one class is the same number.
+and, where parts must fit together, has a method `check` that raises Unsound.  `store` calls `check` of this module for
+each part that it reads.  Names in a shape stand for sizes: within a class, equal names mean equal sizes.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from longtail.errors import LongtailError, ModelError
 
 
 class Unsound(ModelError):
-    """A stored value is not what it must be; the sentence begins with the path inside the value."""
+    """A stored value violates an invariant; the message begins with the path inside the value."""
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array of this shape ("labels dim", "features+1") and type, or a list of such, every number finite."""
+    """A finite array of this shape ("labels dim", "features+1") and type, or a list of them."""
 
     shape: str
     dtype: npt.DTypeLike
-    below: str | int | None = None  # every entry is an index: 0 or more, and less than this size
-    pad: bool = False  # or it is PAD
-    starts: str | None = None  # entries rise from 0 to this size, as starts of runs do
-    rising: bool = False  # no entry is smaller than the one before
+    below: str | int | None = None  # every entry is an index: at least 0 and below this size
+    pad: bool = False  # PAD is allowed too
+    starts: str | None = None  # entries rise from 0 to this size, like CSR row starts
+    rising: bool = False  # entries never fall
     between: tuple[float, float] | None = None  # the smallest and the largest entry allowed
 
 
@@ -56,13 +56,13 @@ Rule = TypeVar("Rule", Array, Number)
 
 
 def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
-    """Raise Unsound unless all that the class of `value` declares is true of it; parts of it are checked before."""
+    """Raise Unsound unless `value` satisfies the rules of its class; nested parts are checked before."""
     sizes: dict[str, int] = {}
     try:
         for name, limits in _declared(value, Number):
             _check_number(name, getattr(value, name), limits)
         arrays = [(name, one, rule) for name, rule in _declared(value, Array) for one in _each(getattr(value, name))]
-        # Every size is known before any entry is compared with one.
+        # Collect all sizes before comparing entries with them.
         for name, one, rule in arrays:
             _check_shape(name, one, rule, sizes)
         for name, one, rule in arrays:
@@ -74,7 +74,7 @@ def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
 
 
 def _declared(value: Any, kind: type[Rule]) -> Iterator[tuple[str, Rule]]:  # noqa: ANN401
-    """The rules of one kind that the class of a value declares, with the names of their fields."""
+    """Field names and rules of one kind declared by the class of a value."""
     for name, hint in typing.get_type_hints(type(value), include_extras=True).items():
         yield from ((name, rule) for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, kind))
 
@@ -84,16 +84,16 @@ def _each(value: np.ndarray | list[np.ndarray] | None) -> list[np.ndarray]:
 
 
 def agree(what: str, *sizes: int) -> None:
-    """Raise Unsound unless all sizes are the same; for `check` methods."""
+    """Raise Unsound unless all sizes are equal; for `check` methods."""
     if len(set(sizes)) > 1:
         raise Unsound(f"{what} do not agree: {', '.join(map(str, sizes))}")
 
 
 def all_finite(array: np.ndarray) -> bool:
-    """Whether an array holds neither NaN nor infinity, in one pass without an array of answers beside it."""
+    """Whether an array holds neither NaN nor infinity, in one pass without a temporary array."""
     if array.dtype.kind != "f":
         return True
-    # A sum is finite only if every term is; it can overflow though none is infinite, which the second look tells.
+    # A finite sum proves finite terms; a sum may also overflow, so an infinite one needs the full check.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
 
@@ -134,7 +134,7 @@ def _check_entries(name: str, found: np.ndarray, rule: Array, sizes: dict[str, i
 
 
 def check_indices(name: str, found: np.ndarray, limit: int, *, pad: bool = False) -> None:
-    """Raise Unsound unless every entry is an index below `limit`, or PAD where that is allowed."""
+    """Raise Unsound unless every entry is an index below `limit`, or PAD if allowed."""
     _check_between(name, found, PAD if pad else 0, limit - 1)
 
 
@@ -152,7 +152,7 @@ def check_starts(name: str, found: np.ndarray, end: int) -> None:
 
 
 def check_each_once(name: str, found: np.ndarray) -> None:
-    """Raise Unsound if an index stands twice; that none is negative or too large is checked before."""
+    """Raise Unsound if an index occurs twice; the range is checked before."""
     if np.bincount(found).max(initial=0) > 1:
         raise Unsound(f"{name} must hold no index twice")
 
@@ -162,6 +162,6 @@ def check_rising_in_runs(name: str, found: np.ndarray, starts: np.ndarray) -> No
     rises = np.empty(len(found), bool)
     rises[:1] = True
     np.greater(found[1:], found[:-1], out=rises[1:])
-    rises[starts[:-1][starts[:-1] < len(found)]] = True  # the first of a run may be smaller than the last before it
+    rises[starts[:-1][starts[:-1] < len(found)]] = True  # a run may begin below the end of the previous one
     if not rises.all():
         raise Unsound(f"{name} must rise within each run")

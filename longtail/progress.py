@@ -1,19 +1,19 @@
-"""How far long work has come: work counts itself, and whoever watches shows a bar, or a line now and then.
+"""Progress of long work, shown as a bar on a terminal and as occasional lines elsewhere.
 
-Deep inside, work counts without knowing who watches:
+Library code reports progress without knowing how it is displayed:
 
     with counting(len(texts), "counting words") as done:      for batch in steps(batches, "reading documents"):
         ...                                                       ...
         done(100)
 
-Outside, somebody watches: `Run.stage` and the training loop a stage by its name, the command line everything else.
+Callers display it: `Run.stage` and the training loop show named stages, the command line everything else.
 
     with Stage("grouping labels into clusters", say):
         ...
 
-Where nobody watches, as from Python, nothing is shown, and a count costs a microsecond.  Of counts inside each other
-only the outermost is shown.  Work in other threads may call `done` of a count that their caller began; counts that
-they begin themselves are not shown.
+Without a display, as in Python scripts, nothing is shown and a count costs a microsecond.  Of nested counts only the
+outermost is shown.  Other threads may call `done` of a count that their caller began; counts that they begin
+themselves are not shown.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Say = Callable[[str], None]
 
-BAR_SECONDS = 0.2  # between two looks of a bar
+BAR_SECONDS = 0.2  # between two updates of the bar
 SAY_SECONDS = 60.0  # between two lines, where there is no bar
-FIRST_SECONDS, LONG = 5.0, 30.0  # the first line comes so early where so many seconds are left
-MOMENT = 0.5  # seconds of work without a stage that need no bar
-PACE_SECONDS = 1.0  # of work that tell its pace
+FIRST_SECONDS, LONG = 5.0, 30.0  # first line after FIRST_SECONDS if more than LONG seconds are left
+MOMENT = 0.5  # seconds before work outside a stage gets a bar
+PACE_SECONDS = 1.0  # of work before the pace is estimated
 
 
-# -- for those who work -------------------------------------------------------------------------------------------
+# -- reporting progress -------------------------------------------------------------------------------------------
 
 
 def steps(items: Iterable[Item], what: str = "", total: float | None = None) -> Iterator[Item]:
-    """The items; each is counted as done when the next one is asked for.
+    """Yield the items; each counts as done when the next one is requested.
 
     >>> list(steps("abc"))
     ['a', 'b', 'c']
@@ -60,7 +60,7 @@ def steps(items: Iterable[Item], what: str = "", total: float | None = None) -> 
 
 @contextmanager
 def counting(total: float, what: str = "") -> Iterator[Callable[[float], None]]:
-    """A function to call whenever so much more of `total` is done, from any thread; `what` is done, in a few words."""
+    """Yield a function that adds an amount to the progress towards `total`, from any thread; `what` names the work."""
     stage = _watched.get()
     if stage is None or stage.busy or total <= 0:
         yield _unheard
@@ -74,25 +74,25 @@ def counting(total: float, what: str = "") -> Iterator[Callable[[float], None]]:
 
 
 def is_watched() -> bool:
-    """Whether a count that begins now would be shown: work is cut into smaller pieces then."""
+    """Whether a count started now would be shown; callers then split their work into smaller pieces."""
     stage = _watched.get()
     return stage is not None and not stage.busy
 
 
 def _unheard(amount: float) -> None:
-    """What a count is where nobody watches."""
+    """Ignore progress: the count used where nothing is displayed."""
 
 
 class Count:
-    """Work of a known size under way."""
+    """Progress of work of known size."""
 
     def __init__(self, stage: Stage, total: float, what: str):
         self._stage, self._total, self._what = stage, total, what
         self._done, self._lock, self.began = 0.0, threading.Lock(), time.monotonic()
-        self._first: tuple[float, float] | None = None  # of the pace: after what was done first, which may compile
+        self._first: tuple[float, float] | None = None  # pace is measured after the first piece, which may compile
 
     def __call__(self, amount: float) -> None:
-        """So much more is done."""
+        """Add `amount` to the progress."""
         with self._lock:
             self._done += amount
             if self._first is None:
@@ -100,38 +100,37 @@ class Count:
         self._stage.show(self.share, self.state, self.seconds_left)
 
     def share(self) -> float:
-        """From 0 to 1."""
+        """Share of the work done, from 0 to 1."""
         return min(self._done / self._total, 1.0)
 
     def seconds_left(self) -> float | None:
-        """At the pace since the first piece was done; None while that is not known."""
+        """Estimate from the pace since the first piece; None while unknown."""
         if self._first is None:
             return None
         done, since = self._done - self._first[0], time.monotonic() - self._first[1]
         return since / done * max(self._total - self._done, 0) if done > 0 and since >= PACE_SECONDS else None
 
     def state(self) -> list[str]:
-        """What is being done, if there is a word for it."""
+        """Description of the current work, if there is one."""
         return [self._what] if self._what else []
 
 
-# -- for those who watch ------------------------------------------------------------------------------------------
+# -- displaying progress ------------------------------------------------------------------------------------------
 
 
 class Stage:
-    """Work that is watched until its end: on a terminal by a bar, elsewhere by lines that `say` gets.
+    """Work whose progress is displayed: by a bar on a terminal, elsewhere by lines passed to `say`.
 
-    The first line names the stage.  Then comes at most one a minute, and one soon after the start if the rest takes
-    long.  A stage without a name says nothing of its own: only counts that take long are shown.  Without `say` nothing
-    is shown at all.
+    The first line names the stage.  Then follows at most one line a minute, and an early one if the rest takes long.
+    A stage without a name prints no lines of its own: only long counts are shown.  Without `say` nothing is shown.
     """
 
     def __init__(self, name: str, say: Say | None, bar: bool = True):
         self.name, self.busy = name, False
-        self.result: Callable[[], list[str]] = list  # what to tell in the end, beside the time it took
+        self.result: Callable[[], list[str]] = list  # shown at the end, beside the time taken
         self._say, self._bar, self._on_terminal = say, None, bar and say is not None and _on_terminal()
         self._began, self._drawn = time.monotonic(), 0.0
-        self._said: float | None = None  # when the latest line about its progress was
+        self._said: float | None = None  # time of the latest progress line
         self._speaking = threading.Lock()
         self._outer: Stage | None = None
 
@@ -159,11 +158,11 @@ class Stage:
             self._outer._draw(None, "", [])
 
     def begin(self, count: Count) -> None:
-        """From now on this count is shown."""
+        """Show this count from now on."""
         self.busy, self._began = True, self._began if self.name else count.began
 
     def end(self) -> None:
-        """It is over."""
+        """Stop showing the current count."""
         self.busy = False
         if not self.name:
             self._hide()
@@ -172,7 +171,7 @@ class Stage:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Within, counts are shown, though the work around them tells its own."""
+        """Show counts inside the block although the surrounding work reports its own progress."""
         before, self.busy = self.busy, False
         try:
             yield
@@ -182,7 +181,7 @@ class Stage:
     def show(
         self, share: Callable[[], float], state: Callable[[], list[str]], seconds_left: Callable[[], float | None]
     ) -> None:
-        """Tell how the work stands, if it is time to; whoever comes meanwhile need not wait."""
+        """Display the state if an update is due; concurrent callers return at once."""
         if self._say is None or not self._speaking.acquire(blocking=False):
             return
         try:
@@ -222,7 +221,7 @@ _watched: ContextVar[Stage | None] = ContextVar("watched", default=None)
 
 
 def watch(say: Say | None, bar: bool = True) -> None:
-    """From now on show counts that take long: without `bar` by lines alone, without `say` not at all."""
+    """Show long counts from now on: only as lines without `bar`, not at all without `say`."""
     before = _watched.get()
     if before is not None:
         before._hide()
@@ -230,12 +229,12 @@ def watch(say: Say | None, bar: bool = True) -> None:
 
 
 def _on_terminal() -> bool:
-    """Whether people see standard error, on a terminal that can move its cursor."""
+    """Whether standard error is a terminal with a movable cursor."""
     return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class Bar:
-    """The last line of a terminal: how far the work is, how long it takes, and what it is."""
+    """Progress bar on the last line of a terminal: share, time and description."""
 
     def __init__(self, text: str):
         self._bar = _rich_bar()
@@ -243,28 +242,28 @@ class Bar:
         self._bar.start()
 
     def draw(self, share: float | None, time: str, text: str) -> None:
-        """A share of None means that it is not known."""
+        """Redraw the bar; a share of None means unknown."""
         self._bar.tasks[0].total = None if share is None else 1.0
         known = "" if share is None else percent(share)
         self._bar.update(self._task, completed=share, share=known, time=time, description=self._cut(text))
 
     def leave(self, time: str, text: str, whole: bool) -> None:
-        """The line stays where it is; the next one goes below."""
+        """Keep the line on screen; the next one goes below."""
         self.draw(1.0 if whole else self._bar.tasks[0].completed, time, text)
         self._bar.stop()
 
     def remove(self) -> None:
-        """The line disappears, unless it was left."""
+        """Erase the line, unless `leave` kept it."""
         self._bar.live.transient = True
         self._bar.stop()
 
     def _cut(self, text: str) -> str:
-        """As much as fits: rich would make every column narrower instead."""
+        """Truncate to the terminal width: rich would shrink every column instead."""
         room = max(self._bar.console.width - BESIDE_TEXT, 1)
         return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
-BESIDE_TEXT = 12 + 5 + 12 + 3  # columns of a terminal: the bar, the share, the time, and the spaces between
+BESIDE_TEXT = 12 + 5 + 12 + 3  # terminal columns: bar, share, time and the spaces between
 
 
 def _rich_bar() -> Progress:
@@ -278,7 +277,7 @@ def _rich_bar() -> Progress:
         TextColumn("{task.fields[time]}", markup=False, table_column=Column(width=12)),
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
         console=Console(stderr=True), refresh_per_second=4,
-        # Lines that are printed meanwhile go above the bar, unless they go to a file.
+        # Lines printed meanwhile appear above the bar, unless they go to a file.
         redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The answer: the best labels of each document, best first."""
+"""The result of prediction: the top labels of each document, best first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from longtail.errors import ConfigError, RankingError
 class Ranking:
     """Top labels and their scores, (documents, k) each, PAD with score 0 where a row is shorter.
 
-    Rows fall in score; equal scores stand in label order, the smaller index first.  That is the one tie
-    rule of the project: whoever makes a Ranking keeps it, and metrics only read the order.
+    Scores fall along a row; ties are broken by the smaller label index.  This is the only tie rule of the
+    project: all code that builds a Ranking follows it, and metrics only read the order.
 
     >>> Ranking.of_scores(sp.csr_array([[0.5, 0.0, 0.9, 0.5]]), k=4).labels
     array([[ 2,  0,  3, -1]], dtype=int32)
@@ -36,12 +36,12 @@ class Ranking:
 
     @classmethod
     def of_scores(cls, scores: sp.csr_array, k: int) -> Ranking:
-        """The k best stored entries of every row of a sparse score matrix; stored zeros count, absent ones do not."""
-        # Compiled code loads when there is something to rank.
+        """The top k stored entries of every row of a sparse score matrix, including stored zeros."""
+        # Imported late: loads compiled code.
         from longtail.kernels.csr import rows_of
         from longtail.kernels.top import top_of_rows
 
-        # Ranked as kept, in float32: digits that nobody sees must not break ties.
+        # Ranked in float32 as stored: discarded digits must not break ties.
         rows = rows_of(scores)
         bad = np.isnan(rows[2])
         if bad.any():
@@ -51,7 +51,7 @@ class Ranking:
 
     @classmethod
     def of_candidates(cls, labels: np.ndarray, scores: np.ndarray, k: int) -> Ranking:
-        """The k best of each row's candidates, (documents, width) each in any order; PAD is none."""
+        """The top k of each row's candidates, (documents, width) in any order; PAD is skipped."""
         from longtail.kernels.candidates import top_of_candidates
 
         if np.isnan(scores).any():
@@ -61,7 +61,7 @@ class Ranking:
 
     @classmethod
     def of_rows(cls, rows: Iterable[tuple[np.ndarray, np.ndarray]], k: int) -> Ranking:
-        """From (labels, scores) a document, each already in order."""
+        """Build from one sorted (labels, scores) pair per document."""
         rows = list(rows)
         labels, scores = np.full((len(rows), k), PAD, np.int32), np.zeros((len(rows), k), np.float32)
         for at, (row_labels, row_scores) in enumerate(rows):
@@ -71,13 +71,13 @@ class Ranking:
 
     @classmethod
     def joined(cls, parts: Iterable[Ranking]) -> Ranking:
-        """The Rankings of consecutive batches as one."""
+        """Concatenate the Rankings of consecutive batches."""
         parts = list(parts)
         return cls(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
 
     @classmethod
     def gathered(cls, parts: Iterable[tuple[np.ndarray, Ranking]], documents: int, k: int) -> Ranking:
-        """The Rankings of batches in any order, each with the rows it is of, as one."""
+        """Combine the Rankings of batches in any order, each given with its rows."""
         labels, scores = np.full((documents, k), PAD, np.int32), np.zeros((documents, k), np.float32)
         for rows, part in parts:
             labels[rows], scores[rows] = part.labels, part.scores
@@ -88,7 +88,7 @@ class Ranking:
 
     @property
     def k(self) -> int:
-        """How many labels a row can hold."""
+        """Number of columns."""
         return self.labels.shape[1]
 
     def top(self, k: int) -> Ranking:
@@ -96,45 +96,44 @@ class Ranking:
         return Ranking(self.labels[:, :k], self.scores[:, :k])
 
     def padded(self, k: int) -> Ranking:
-        """At least k columns, PAD with score 0 in the new ones."""
+        """Extend to at least k columns with PAD and score 0."""
         if k <= self.k:
             return self
         more = ((0, 0), (0, k - self.k))
         return Ranking(np.pad(self.labels, more, constant_values=PAD), np.pad(self.scores, more))
 
     def after(self, k: int) -> Ranking:
-        """The columns behind the first k."""
+        """The columns after the first k."""
         return Ranking(self.labels[:, k:], self.scores[:, k:])
 
     def above(self, threshold: float) -> Ranking:
-        """Labels that score less become PAD."""
-        # In float64, as a suggestion is compared: a threshold half way between two scores may be no float32.
+        """Replace labels that score below the threshold by PAD."""
+        # In float64, as suggestions are compared: the midpoint of two scores may not be a float32.
         keep = self.scores >= np.float64(threshold)
         return Ranking(np.where(keep, self.labels, PAD), np.where(keep, self.scores, 0))
 
     def among(self, pairs: sp.csr_array) -> np.ndarray:
-        """(documents, k) bool: which of these labels their documents have in `pairs`, (documents, labels).
+        """(documents, k) bool: which ranked labels are in their document's row of `pairs`, (documents, labels).
 
         >>> Ranking(np.array([[2, 0, PAD]], np.int32), np.zeros((1, 3), np.float32)).among(sp.csr_array([[1, 0, 0]]))
         array([[False,  True, False]])
         """
         ranked, found = self.labels != PAD, np.zeros(self.labels.shape, bool)
-        if ranked.any():  # asked about no entry, scipy answers with a matrix
+        if ranked.any():  # for an empty index scipy returns a matrix
             found[ranked] = pairs[np.nonzero(ranked)[0], self.labels[ranked]] != 0
         return found
 
     def without(self, pairs: sp.csr_array) -> Ranking:
-        """Labels that their documents have in `pairs` leave; later ones move up."""
+        """Remove the labels in their document's row of `pairs`; later ones move up."""
         gone = self.among(pairs)
         order = np.argsort(gone, axis=1, kind="stable")
         labels, scores = np.where(gone, PAD, self.labels), np.where(gone, np.float32(0), self.scores)
         return Ranking(np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
     def rescored(self, scores: np.ndarray) -> Ranking:
-        """The same labels in the same order with other scores, which must not rise along a row.
+        """The same labels in the same order with new scores, which must not rise along a row.
 
-        Where they are equal or 0 the order would not show in them, so the labels in front are lifted by the smallest
-        step that a float can make.
+        Equal or zero scores would lose the order, so earlier labels are raised by the smallest float step.
         """
         lifted = np.where(self.labels == PAD, 0, scores).astype(np.float32)
         for place in range(self.k - 2, -1, -1):
@@ -144,7 +143,7 @@ class Ranking:
         return Ranking(self.labels, np.minimum(lifted, 1))
 
     def followed_by(self, rest: Ranking) -> Ranking:
-        """These labels, then those of `rest` in their order, with scores that are scaled to lie below."""
+        """Append the labels of `rest` in their order, with scores scaled to lie below."""
         ranked = self.labels != PAD
         lowest = np.where(ranked, self.scores, np.float32(1)).min(axis=1, keepdims=True, initial=1)
         highest = np.maximum(rest.scores[:, :1], np.finfo(np.float32).tiny)
@@ -155,18 +154,18 @@ class Ranking:
 JUST_BELOW = np.float32(0.999)
 
 
-# -- what a ranking may be asked for --------------------------------------------------------------------------------
+# -- validating arguments -------------------------------------------------------------------------------------------
 
 
 def check_k(k: object) -> int:
-    """How many labels to rank: a whole number from 1."""
+    """Validate the number of labels to rank: a whole number from 1."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ConfigError(f"k = {k!r:.60}: ask for at least one label, in a whole number such as 5")
     return int(k)
 
 
 def check_threshold(threshold: object) -> float:
-    """The score from which labels count; scores lie between 0 and 1."""
+    """Validate the lowest score that counts, between 0 and 1."""
     if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= float(threshold) <= 1:
         raise ConfigError(f"threshold = {threshold!r:.60}: scores lie between 0 and 1; write a number such as 0.5")
     return float(threshold)

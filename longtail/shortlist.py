@@ -11,7 +11,7 @@ from longtail.corpus import PAD
 
 @dataclass(frozen=True)
 class Shortlist:
-    """Candidate labels of each document, and how much the index believes in each."""
+    """Candidate labels of each document, with the index's belief in each."""
 
     labels: np.ndarray  # (documents, width) int32, PAD where a row is shorter
     belief: np.ndarray  # (documents, width) float32 in [0, 1], 0 at PAD

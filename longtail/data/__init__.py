@@ -1,1 +1,1 @@
-"""Files to Corpus: `load` reads every known format, `write` makes two of them, `describe` says what is inside."""
+"""Files to Corpus: `load` reads every known format, `write` writes two of them, `describe` summarises a corpus."""

@@ -9,11 +9,11 @@ from longtail.config import path_of
 from longtail.errors import CorpusError
 
 DEMO = "demo"  # WordNet definitions, shipped with the package; see demo/NOTICE
-DATA = "LONGTAIL_DATA"  # the variable that says where corpora lie
+DATA = "LONGTAIL_DATA"  # environment variable: directory of corpora
 
 
 def find(name: str | Path) -> Path:
-    """Where a corpus lies: `demo`, a path, or a name under the directory that LONGTAIL_DATA says."""
+    """The path of a corpus: `demo`, a path, or a name under the directory LONGTAIL_DATA."""
     if name == DEMO:
         return Path(__file__).parent / "demo"
     path = path_of(name, "path").expanduser()

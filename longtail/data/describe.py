@@ -1,4 +1,4 @@
-"""What is in a corpus, before anything is trained on it."""
+"""Statistics of a corpus, to look at before training."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ BYTES_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class SplitDescription:
-    """One split."""
+    """Statistics of one split."""
 
     documents: int
     labels_per_document: float
     most_labels: int
     without_labels: int
     words: dict[str, int] | None  # by quantile, "50%" the median; None where there is no text
-    empty: int  # no word, or no feature
-    duplicates: int  # the same text (or features) came earlier in the split
-    in_train: int  # the same text (or features) is also in training: a leak, unless it is meant
+    empty: int  # documents without a word or feature
+    duplicates: int  # documents equal to an earlier one of the split
+    in_train: int  # documents that are also in train: a leak, unless intended
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Decile:
     most: int  # training documents of its most frequent label
     least: int
     mean: float
-    share: float  # of all labels given to training documents
+    share: float  # of all (training document, label) pairs
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Description:
 
     @property
     def deciles(self) -> list[Decile]:
-        """Tenths of the labels by rank, as `metrics` cuts them; fewer when there are not ten labels."""
+        """Tenths of the labels by rank, as in `metrics`; fewer if there are fewer than ten labels."""
         edges = [-(-tenth * self.labels // 10) for tenth in range(1, 10)]
         total = max(int(self.frequencies.sum()), 1)
         return [
@@ -64,12 +64,12 @@ class Description:
 
     @property
     def curve(self) -> list[tuple[int, int]]:
-        """Rank and documents of a few labels, at equal distances on a logarithmic axis: enough to draw."""
+        """Rank and document count of labels equally spaced on a logarithmic axis, for plotting."""
         ranks = np.unique(np.geomspace(1, self.labels, CURVE_POINTS).round().astype(int))
         return list(zip(ranks.tolist(), self.frequencies[ranks - 1].tolist()))
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON can hold it, the frequencies as deciles and curve."""
+        """As JSON, with the frequencies as deciles and curve."""
         return {
             "name": self.name,
             "splits": {role: asdict(split) for role, split in self.splits.items()},
@@ -81,7 +81,7 @@ class Description:
 
 
 def describe(splits: Splits) -> Description:
-    """Count, measure and compare."""
+    """Compute the statistics of a corpus."""
     train = splits.train
     known = content_hashes(train.documents)
     described: dict[Role, SplitDescription] = {"train": _describe_split(train, known, in_train=known[:0])}
@@ -94,15 +94,15 @@ def describe(splits: Splits) -> Description:
 
 
 def sizes(documents: Documents) -> np.ndarray:
-    """Words of each document, or its features where there is no text."""
+    """Number of words of each document, or of features where there is no text."""
     if documents.texts is None:
         return np.diff(documents.features.indptr)  # type: ignore[union-attr]
     return word_counts(documents.texts)
 
 
 def word_counts(texts: Texts) -> np.ndarray:
-    """Words of each text: what ASCII white space parts."""
-    # Blocks of texts whose bytes are few enough to look at all at once.
+    """Number of words of each text, split at ASCII white space."""
+    # In blocks of texts, to bound the memory.
     block = np.cumsum(texts.stops - texts.starts) // BYTES_AT_ONCE
     edges = [0, *(np.flatnonzero(np.diff(block)) + 1), len(texts)]
     return np.concatenate([_word_counts(texts[start:stop].packed()) for start, stop in pairwise(edges)])
@@ -122,7 +122,7 @@ _SPACE = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
 
 
 def content_hashes(documents: Documents) -> np.ndarray:
-    """64 bits of each document's content: equal for equal documents."""
+    """64-bit hash of each document's content."""
     if documents.texts is not None:
         bounds = documents.texts.starts, documents.texts.stops
         return _hashes(bounds, documents.texts.data)

@@ -1,4 +1,4 @@
-"""A corpus divided into train, test and validation documents, so that the same text is never on two sides."""
+"""Divide a corpus into train, test and validation splits without duplicate texts across splits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longtail.errors import ConfigError, CorpusError
 
 
 def divide(splits: Splits, test: float, valid: float = 0.0, *, seed: int = 0, anew: bool = False) -> Splits:
-    """Draw a test split, and perhaps a validation split, out of train at random: shares of its documents.
+    """Sample a test split, and optionally a validation split, from train; sizes are shares of its documents.
 
     Documents with the same text stay together, so that no test document is in train.  Documents keep their order and
-    the label set stays whole.  A split that exists already is refused; with `anew`, the documents of all splits are
-    put together first.
+    the label set is unchanged.  An existing split is an error; with `anew`, the documents of all splits are merged
+    first.
     """
     if not (0 < test < 1 and 0 <= valid < 1 and test + valid < 1):
         raise ConfigError(f"test = {test:g}, valid = {valid:g}: write shares, 0.1 for a tenth, below 1 together")
@@ -46,9 +46,9 @@ def _refuse_existing(splits: Splits, valid: float) -> None:
 
 
 def _groups(train: Corpus, official: Corpus | None) -> tuple[np.ndarray, np.ndarray]:
-    """The group of every document, equal for equal documents, and the size of each group; 0 for one that must stay.
+    """The group of every document, equal for equal documents, and the size of each group.
 
-    Documents that are also in the validation split must stay: they are group 0.
+    Documents that are also in the validation split must stay in train: they form group 0, with size 0.
     """
     hashes = content_hashes(train.documents)
     groups = 1 + np.unique(hashes, return_inverse=True)[1].astype(np.int64)
@@ -64,9 +64,9 @@ def _room(share: float, documents: int) -> int:
 
 
 def _draw(sizes: np.ndarray, rooms: Sequence[int], seed: int) -> np.ndarray:
-    """The side of each group: 0 train, 1 for the first room, 2 for the second.
+    """The split of each group: 0 for train, 1 for the first of `rooms`, 2 for the second.
 
-    Groups come in random order; one that does not fit into the room that is left is passed over.
+    Groups are assigned in random order; one that does not fit into the remaining room is skipped.
     """
     side = np.zeros(len(sizes), np.int64)
     waiting = np.random.default_rng(seed).permutation(len(sizes)).tolist()
@@ -78,7 +78,7 @@ def _draw(sizes: np.ndarray, rooms: Sequence[int], seed: int) -> np.ndarray:
 
 
 def _together(splits: Splits) -> Corpus:
-    """The documents of all splits as one corpus."""
+    """Merge the documents of all splits into one corpus."""
     parts = [part for part in (splits.train, splits.train.official_valid, splits.test) if part is not None]
     if any(part.documents.texts is None for part in parts):
         raise CorpusError(f"{splits.train.name} has features but no text; only texts can be put together")

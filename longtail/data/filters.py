@@ -1,4 +1,4 @@
-"""Reciprocal pairs: the labels that must not be counted for a document, as in `filter_labels_test.txt`."""
+"""Reciprocal pairs: labels excluded from the evaluation of a document, as in `filter_labels_test.txt`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAIR = re.compile(r"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*")
 
 
 def read_pairs(path: Path, n_documents: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Document and label of each pair, one pair a line."""
+    """Document and label of each pair, one pair per line."""
     documents, labels = [], []
     for block in lines(path):
         for at, line in enumerate(block.rows):

@@ -1,4 +1,4 @@
-"""Lists of label indices or label names, checked, as rows of a sparse 0/1 matrix."""
+"""Lists of label indices or names, validated and converted to rows of a sparse 0/1 matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Vocabulary = dict[str, int]  # label id -> index
 
 
 def growing_vocabulary() -> Vocabulary:
-    """A vocabulary that gives an unknown label the next index: labels are numbered as they are first met."""
+    """A vocabulary that assigns the next index to an unknown label, in order of first appearance."""
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
     return vocabulary
@@ -26,7 +26,7 @@ def growing_vocabulary() -> Vocabulary:
 def from_indices(block: Block[Any], lists: Sequence[Any], n_labels: int) -> sp.csr_array:
     """Rows from lists of label indices."""
     flat, stops = _flat(block, lists)
-    # Only when something is wrong is each index looked at in Python.
+    # Indices are checked one by one in Python only to report an error.
     if flat and not (set(map(type, flat)) <= {int} and min(flat) >= 0 and max(flat) < n_labels):
         at = next(at for at, index in enumerate(flat) if type(index) is not int or not 0 <= index < n_labels)
         raise block.wrong(
@@ -52,7 +52,7 @@ def from_names(block: Block[Any], lists: Sequence[Any], vocabulary: Vocabulary) 
 
 
 def distinct(labels: Iterable[tuple[Block[Any], list[Label]]], seen: Vocabulary) -> Iterator[Label]:
-    """The same labels; each id enters `seen` with its index, and none may come twice."""
+    """Yield the labels and add each id with its index to `seen`; duplicates are errors."""
     for block, found in labels:
         for at, label in enumerate(found):
             if not label.id:
@@ -70,7 +70,7 @@ def _name(block: Block[Any], row: int, name: object) -> str:
 
 
 def _flat(block: Block[Any], lists: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
-    """All items end to end, and where each list stops."""
+    """The items of all lists concatenated, and the stop of each list."""
     if not set(map(type, lists)) <= {list}:
         at = next(at for at, items in enumerate(lists) if type(items) is not list)
         raise block.wrong(at, f"the labels must be a list, not {lists[at]!r:.60}")

@@ -1,4 +1,4 @@
-"""How the files of a corpus are called, and which of them are there."""
+"""File names of corpora, and which of them exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longtail.data.mapped import Draft
 from longtail.data.rows import suffix
 from longtail.errors import CorpusError
 
-Names = tuple[str, ...]  # the first that exists is taken
+Names = tuple[str, ...]  # the first existing one is used
 
 PLAIN_NAMES: dict[Role, Names] = {"train": ("train", "trn"), "valid": ("valid", "val", "dev"), "test": ("test", "tst")}
 SHORT_NAMES: dict[Role, Names] = {"train": ("trn",), "valid": ("val",), "test": ("tst",)}
@@ -22,30 +22,30 @@ SHORT_NAMES: dict[Role, Names] = {"train": ("trn",), "valid": ("val",), "test": 
 class Source:
     """The files of one corpus."""
 
-    splits: dict[Role, tuple[Path, ...]]  # one path for each part of the layout, training first
+    splits: dict[Role, tuple[Path, ...]]  # one path per part of the layout, training first
     labels: Path | None
     filters: dict[Role, Path]
 
     def files(self) -> list[Path]:
-        """All of them."""
+        """All files of the corpus."""
         parts = [path for paths in self.splits.values() for path in paths]
         return [*parts, *([self.labels] if self.labels else []), *self.filters.values()]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One format: what its files are called and who reads them."""
+    """One format: its file names and its reader."""
 
     title: str
-    parts: tuple[Names, ...]  # the files of a split, {} standing for the split's name
+    parts: tuple[Names, ...]  # the files of a split; {} is replaced by the name of the split
     read: Callable[[Source, Draft], None]
     splits: dict[Role, Names]
-    labels: Names = ()  # where labels are described
+    labels: Names = ()  # files that describe the labels
     labels_needed: bool = False
-    begins: Callable[[str], bool] | None = None  # as its first line shows, where names alone do not tell
+    begins: Callable[[str], bool] | None = None  # test of the first line, where names are ambiguous
 
     def find(self, directory: Path) -> Source | None:
-        """The files of a corpus in this layout, if there is one in the directory."""
+        """The files of a corpus in this layout, or None if the directory has none."""
         train = self._split(directory, "train")
         if train is None or not self._begins(train[0]):
             return None
@@ -58,7 +58,7 @@ class Layout:
         return Source(splits, labels, {role: path for role in splits if (path := _filter(directory, role))})
 
     def is_file(self, path: Path) -> bool:
-        """Whether one file alone can be a corpus in this layout."""
+        """Whether this single file can be a corpus in this layout."""
         suffixes = {suffix(Path(name)) for name in self.parts[0]}
         alone = len(self.parts) == 1 and not self.labels_needed
         return alone and suffix(path) in suffixes and self._begins(path)
@@ -84,6 +84,6 @@ def _filter(directory: Path, role: Role) -> Path | None:
 
 
 def existing(directory: Path, names: Names) -> Path | None:
-    """The first of these files that is there, plain or compressed."""
+    """The first of these files that exists, plain or compressed."""
     candidates = (directory / f"{name}{ending}" for name in names for ending in COMPRESSIONS)
     return next((path for path in candidates if path.is_file()), None)

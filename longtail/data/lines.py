@@ -1,4 +1,4 @@
-"""Lines of a plain, gzip or xz file, in blocks that know where they came from."""
+"""Lines of a plain, gzip or xz file, in blocks that record their path and line numbers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from longtail.progress import counting
 Row = TypeVar("Row")
 Other = TypeVar("Other")
 
-BLOCK_BYTES = 1 << 20  # large enough that the work per block disappears, small enough that its rows fit the CPU cache
-LONGEST_LINE = 64 << 20  # bytes; a small compressed file can unpack into one line that no memory holds
+BLOCK_BYTES = 1 << 20  # large enough to amortise the work per block, small enough that its rows fit the CPU cache
+LONGEST_LINE = 64 << 20  # bytes; a small compressed file can unpack into one line larger than memory
 
 _OPEN: dict[str, Callable[[io.FileIO], Any]] = {
     "": lambda raw: raw,
@@ -32,9 +32,9 @@ COMPRESSIONS = tuple(_OPEN)
 
 @dataclass(frozen=True)
 class Block(Generic[Row]):
-    """Consecutive rows of a file, each with the number of its line (in a Parquet file: of its row)."""
+    """Consecutive rows of a file, each with its line number (row number in Parquet)."""
 
-    path: Path | str  # or what else to call the source, as in "standard input"
+    path: Path | str  # or a name of the source, such as "standard input"
     numbers: Sequence[int]
     rows: list[Row]
 
@@ -43,7 +43,7 @@ class Block(Generic[Row]):
         return CorpusError(f"{self.path}:{self.numbers[at]}: {what}")
 
     def converted(self, convert: Callable[[Block[Row], int], Other]) -> Iterator[Block[Other]]:
-        """The block with `convert(block, at)` for every row; where that raises, first the rows before the bad one."""
+        """The block with `convert(block, at)` for every row; if that raises, the rows before the bad one come first."""
         done: list[Other] = []
         try:
             for at in range(len(self.rows)):
@@ -55,7 +55,7 @@ class Block(Generic[Row]):
 
 
 def compression(path: Path) -> str:
-    """`.gz`, `.xz` or nothing."""
+    """`.gz`, `.xz` or the empty string."""
     return path.suffix if path.suffix in _OPEN else ""
 
 
@@ -69,10 +69,10 @@ def lines(path: Path) -> Iterator[Block[str]]:
 
 
 def lines_of(pieces: Iterable[bytes], path: Path | str) -> Iterator[Block[str]]:
-    """The lines of UTF-8 bytes that arrive in pieces: after each piece, all lines that it ends.
+    """The lines of UTF-8 bytes that arrive in pieces: after each piece, all lines it completes.
 
-    Only a line feed (with or without a carriage return) ends a line: texts are full of the other characters
-    that Unicode calls line breaks, and a file of labels beside a file of texts must count the same lines.
+    Only a line feed (with or without a carriage return) ends a line: texts contain other Unicode line breaks, and
+    a labels file must have the same line numbers as its texts file.
     """
     first, begun = 1, bytearray()
     for piece in pieces:
@@ -89,7 +89,7 @@ def lines_of(pieces: Iterable[bytes], path: Path | str) -> Iterator[Block[str]]:
 
 
 def first_line(path: Path) -> str:
-    """The first line that says anything, to recognise a format by."""
+    """The first non-blank line, for recognising the format."""
     return next((row for block in lines(path) for row in block.rows if row.strip()), "")
 
 
@@ -102,7 +102,7 @@ def _refuse_endless(length: int, path: Path | str, number: int) -> None:
 
 
 def _decoded(whole: bytes, path: Path | str, first: int) -> Iterator[Block[str]]:
-    """Whole lines as strings; where a byte is not UTF-8, first the lines before it."""
+    """Complete lines as strings; if a byte is not UTF-8, the lines before it come first."""
     data = whole.removeprefix(codecs.BOM_UTF8) if first == 1 else whole
     try:
         yield _split(data.decode(), path, first)
@@ -122,7 +122,7 @@ def _split(text: str, path: Path | str, first: int) -> Block[str]:
 
 
 class Pieces:
-    """The bytes of a file, decompressed, as soon as they can be read: a named pipe gives what it has."""
+    """The decompressed bytes of a file, as soon as they can be read, also from a named pipe."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -143,21 +143,21 @@ class Pieces:
             raise CorpusError(f"{self.path}: cannot be read ({error.strerror or error})") from error
 
     def just_read(self) -> int:
-        """How many bytes of the file were read since the last time that somebody asked."""
+        """Number of bytes of the file read since the last call."""
         before, self._told = self._told, self._position
         return self._told - before
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file on disk; 0 where nobody can know, as of a pipe."""
+    """Size of a file in bytes; 0 if unknown, as for a pipe."""
     try:
         return path.stat().st_size if path.is_file() else 0
-    except OSError:  # whoever reads it will say what is wrong
+    except OSError:  # reading it will raise the error
         return 0
 
 
 def _read_ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same pieces, the next one being decompressed by another thread while this one is parsed."""
+    """The same pieces; a thread decompresses the next one while this one is parsed."""
     with ThreadPoolExecutor(1, "read-ahead") as thread:
         coming = thread.submit(next, pieces, b"")
         while piece := coming.result():

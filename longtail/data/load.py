@@ -1,7 +1,7 @@
-"""Any corpus, by path or name, mapped from disk.
+"""Load any corpus by path or name, mapped from disk.
 
-The files are read once, in a stream, and turned into arrays in a cache directory; from then on loading is mapping.
-The cache is made anew when the files change, when it is damaged, and when its format does.
+The files are streamed once into arrays in a cache directory; later loads map these.  The cache is rebuilt when the
+files or its format change, or when it is damaged.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
 from longtail.store import Kind, whole_directory
 
-CACHE = "LONGTAIL_CACHE"  # the variable that says where caches go
+CACHE = "LONGTAIL_CACHE"  # environment variable: directory of caches
 KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
 
 
 def load(path: str | Path, *, cache: str | Path | None = None) -> Splits:
-    """The corpus at a path (a directory or one file) or of a name, in whatever format it is.
+    """Load the corpus at a path (a directory or one file) or of a name, in any known format.
 
     >>> splits = load("demo")
     >>> len(splits.train), len(splits.test), splits.train.n_labels
@@ -41,7 +41,7 @@ def load(path: str | Path, *, cache: str | Path | None = None) -> Splits:
         place = find(path).absolute()
         layout, source = recognise(place)
         identity = _identity(source)
-    except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+    except (OSError, RuntimeError) as error:  # RuntimeError: ~ of an unknown user
         raise CorpusError(f"{path}: cannot be read ({error})") from error
     caches = default_cache() if cache is None else path_of(cache, "cache")
     target = caches / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
@@ -63,10 +63,9 @@ def default_cache() -> Path:
 
 
 def _identity(source: Source) -> dict[str, Any]:
-    """What must be the same for a cache to still be of these files.
+    """Facts about the source files that must be unchanged for a cache to be valid.
 
-    The time of the last change of the inode is among it, which nobody can set: an edit that keeps the size and sets the
-    time of modification back is still noticed.
+    Includes ctime, which cannot be set: an edit that keeps the size and resets the modification time is still noticed.
     """
     stats = {str(path): path.stat() for path in source.files()}
     return {path: [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for path, stat in stats.items()}
@@ -74,13 +73,13 @@ def _identity(source: Source) -> dict[str, Any]:
 
 @contextmanager
 def _only_one(target: Path) -> Iterator[None]:
-    """Hold the right to build a cache: who comes second waits, and finds it built."""
+    """Lock the building of a cache: a second process waits and finds it built."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.with_name(f"{target.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-    except OSError as error:  # of the cache: those of the corpus have become CorpusErrors where they happened
+    except OSError as error:  # of the cache: those of the corpus were converted to CorpusError earlier
         raise CorpusError(
             f"{target.parent}: the cache cannot be written ({error.strerror or error}); "
             f"set {CACHE} to a directory with room"

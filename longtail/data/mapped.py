@@ -1,13 +1,13 @@
-"""A corpus as a directory of raw arrays that grow while it is read and are mapped afterwards.
+"""A corpus as a directory of raw arrays, appended to while parsing and memory-mapped afterwards.
 
 corpus-5f0c…/
 ├── corpus.json              version, name, source files, size of every array
-├── train.texts.bytes        UTF-8 of all texts, end to end          train.texts.stops    where each one stops
+├── train.texts.bytes        UTF-8 of all texts, concatenated        train.texts.stops    stop offset of each text
 ├── train.labels.columns     label indices of all documents          train.labels.stops, train.labels.values (ones)
 ├── train.features.…         as train.labels, where there are features
 ├── test.…  valid.…          the same; test.filtered.… as test.labels
 ├── label.ids.…  label.names.…  label.texts.…
-└── manifest.json            sha256 of every file, of which the fingerprints are made
+└── manifest.json            sha256 of every file; fingerprints are computed from these
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from longtail.corpus import Corpus, Documents, Label, LabelSet, Role, Splits, Te
 from longtail.errors import LongtailError
 from longtail.invariants import all_finite, check_indices, check_starts
 
-VERSION = 1  # of this layout; caches of another version are built anew
+VERSION = 1  # of this layout; caches of another version are rebuilt
 INDEX = "corpus.json"
-DTYPES = {"bytes": "u1", "stops": "<i8", "columns": "<i4", "values": "<f4"}  # by the end of an array's name
+DTYPES = {"bytes": "u1", "stops": "<i8", "columns": "<i4", "values": "<f4"}  # by the suffix of the array's name
 
 LABELS_A_BLOCK = 10_000
 
-# What a fingerprint is made of: all that a training can depend on, which ids and filters are not.
+# Arrays in the fingerprint: everything training depends on; ids and filters are excluded.
 SPLIT_CONTENT = ("texts.bytes", "texts.stops", "labels.columns", "labels.stops",
                  "features.columns", "features.stops", "features.values")  # fmt: skip
 LABEL_CONTENT = tuple(f"label.{part}.{array}" for part in ("ids", "names", "texts") for array in ("bytes", "stops"))
 
 
 class Draft:
-    """A corpus being written: every array is a file that only grows."""
+    """A corpus being written: every array is an append-only file."""
 
     def __init__(self, directory: Path, files: ExitStack):
         self.directory, self._files = directory, files
@@ -58,7 +58,7 @@ class Draft:
         labels: sp.csr_array | None = None,
         features: sp.csr_array | None = None,
     ) -> None:
-        """The next documents of a split, or a part of what is known about them."""
+        """Append documents to a split, or some of their fields."""
         if ids is not None:
             self._add_strings(f"{role}.ids", ids)
         if texts is not None:
@@ -70,7 +70,7 @@ class Draft:
             self.n_features = features.shape[1]
 
     def add_labels(self, labels: Iterable[Label]) -> None:
-        """The label set, in order."""
+        """Append the label set, in order."""
         remaining = iter(labels)
         while block := list(islice(remaining, LABELS_A_BLOCK)):
             for part, strings in zip(("ids", "names", "texts"), zip(*block)):
@@ -78,17 +78,17 @@ class Draft:
             self.n_labels += len(block)
 
     def filter(self, role: Role, documents: np.ndarray, labels: np.ndarray) -> None:
-        """Pairs that evaluation leaves out."""
+        """Set the pairs that evaluation excludes."""
         ones = np.ones(len(labels), np.float32)
         shape = (self.count(f"{role}.labels"), self.n_labels)
         self._add_rows(f"{role}.filtered", sp.csr_array((ones, (documents, labels)), shape=shape), binary=True)
 
     def count(self, name: str) -> int:
-        """How many rows an array has so far."""
+        """Number of rows written to an array so far."""
         return self._size.get(f"{name}.stops", 0)
 
     def finish(self, name: str, source: dict[str, Any]) -> None:
-        """Close the arrays and say what they are."""
+        """Close the arrays and write `corpus.json`."""
         self._files.close()
         about = {"version": VERSION, "name": name, "features": self.n_features, "source": source, "sizes": self._size}
         store.write_json(self.directory / INDEX, about)
@@ -115,7 +115,7 @@ class Draft:
 
 
 def read(directory: Path, source: dict[str, Any]) -> Splits | None:
-    """The corpus in a directory, mapped; None unless it is whole and was made of just these source files."""
+    """The corpus in a directory, mapped; None unless it is complete and was built from exactly these source files."""
     try:
         about = store.read_json(directory / INDEX)
         if about["version"] != VERSION or about["source"] != source:
@@ -123,7 +123,7 @@ def read(directory: Path, source: dict[str, Any]) -> Splits | None:
         store.verify(directory)
         return _Reading(directory, about).splits()
     except (LongtailError, OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None  # unfinished or damaged in one of many ways: to be built anew
+        return None  # unfinished or damaged: rebuild
 
 
 class _Reading:
@@ -159,11 +159,11 @@ class _Reading:
         return f"{name}.stops" in self.arrays
 
     def fingerprint(self, role: Role, official_valid: Corpus | None) -> str:
-        """Of the content alone: the same wherever the files lie and however they are written."""
+        """Hash of the content alone, independent of location and file format."""
         own = [part for part in SPLIT_CONTENT if f"{role}.{part}" in self.arrays]
         digests = [f"{part} {self.digests[f'{role}.{part}']}" for part in own]
         digests += [f"{name} {self.digests[name]}" for name in LABEL_CONTENT]
-        # A validation split belongs to what is trained on.
+        # The validation split affects training.
         digests += [str(self.n_features), official_valid.fingerprint if official_valid else ""]
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:32]
 
@@ -174,13 +174,13 @@ class _Reading:
     def matrix(self, name: str, width: int) -> sp.csr_array:
         starts = self.starts_and_end(name, "columns")
         if starts[-1] <= np.iinfo(np.int32).max:
-            starts = starts.astype(np.int32)  # scipy wants one type for both, and would copy the columns to the larger
+            starts = starts.astype(np.int32)  # scipy needs one type for both and would copy the columns to the larger
         parts = self.arrays[f"{name}.values"], self.arrays[f"{name}.columns"], starts
         check_indices(name, parts[1], width)
         if len(parts[0]) != len(parts[1]) or not all_finite(parts[0]):
             raise ValueError(f"{name} is damaged")
         matrix = sp.csr_array(parts, shape=(len(starts) - 1, width), copy=False)
-        matrix.has_canonical_format = True  # as it was written; scipy need not look
+        matrix.has_canonical_format = True  # guaranteed when written; saves scipy the check
         return matrix
 
     def starts_and_end(self, name: str, content: str) -> np.ndarray:
@@ -195,5 +195,5 @@ def _mapped(path: Path, size: int) -> np.ndarray:
     dtype = np.dtype(DTYPES[path.name.rpartition(".")[2]])
     if path.stat().st_size != size * dtype.itemsize:
         raise ValueError(f"{path} is cut short")
-    # Through a memoryview, or scipy takes four bytes a number for a part of a larger array and copies it.
+    # Through a memoryview: scipy copies an array that it sees as a small part of a larger one.
     return np.frombuffer(store.mapped_bytes(path).data, dtype)

@@ -1,4 +1,4 @@
-"""Texts to predict, as they arrive: from a file, a pipe, or somebody who types."""
+"""Texts to predict, streamed from a file, a pipe or a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longtail.data.rows import Fields, json_object, require, rows, suffix
 from longtail.errors import CorpusError
 from longtail.progress import counting
 
-BATCH = 1024  # texts predicted together at most
+BATCH = 1024  # texts per batch at most
 STANDARD_INPUT = "-"
 TABLES = (".csv", ".tsv", ".parquet")
 JSON_LINES = (".jsonl", ".json")
@@ -27,7 +27,7 @@ Id = str | int | float
 
 
 class Query(NamedTuple):
-    """A text, and the id under which its answer goes back, where it has one."""
+    """A text, and the optional id its result is returned under."""
 
     text: str
     id: Id | None = None
@@ -36,9 +36,9 @@ class Query(NamedTuple):
 def read_queries(source: str) -> Iterator[list[Query]]:
     """Batches of queries from a file, or from standard input ("-"), each as soon as it has arrived.
 
-    The end of a file's name says how to read it: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
-    and may have `id`; JSON lines have the same fields.  Anything else is one text a line, or JSON lines if the first
-    line that is not blank holds an object.  Every line or row is one query, also a blank one.
+    The file name extension selects the format: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
+    and may have `id`; JSON lines have the same fields.  Anything else is one text per line, or JSON lines if the first
+    non-blank line holds an object.  Every line or row is one query, including blank ones.
     """
     if suffix(Path(source)) in TABLES:
         yield from _batches(_table(Path(source)))
@@ -68,7 +68,7 @@ def _table(path: Path) -> Iterator[Block[Query]]:
 
 
 def _of_file(path: Path) -> Iterator[list[Query]]:
-    """The queries of a file of lines; how far they are counts as its bytes."""
+    """The queries of a file of lines; progress is counted in bytes."""
     file = Pieces(path)
     blocks = _queries(lines_of(file, path), is_json=True if suffix(path) in JSON_LINES else None)
     with counting(file.size, f"answering {path.name}") as done:
@@ -80,16 +80,16 @@ def _of_file(path: Path) -> Iterator[list[Query]]:
 
 
 def _standard_input() -> Iterator[bytes]:
-    """What has arrived, as soon as anything has.
+    """Bytes from standard input, as soon as any arrive.
 
-    One read of the bare descriptor returns what a pipe holds and waits only while it is empty.  No thread and no
-    buffer takes part, so that Ctrl-C and errors can end the program while it waits.
+    Reading the raw descriptor returns what a pipe holds and blocks only while it is empty.  No thread or buffer is
+    involved, so that Ctrl-C and errors can end the program while it waits.
     """
     if sys.stdin is None:
         raise CorpusError("standard input is closed; give a file with one text a line")
     with io.FileIO(0, closefd=False) as file:
         try:
-            # Whoever started us may have made the descriptor non-blocking: then only `select` waits.
+            # The parent process may have made the descriptor non-blocking: then wait in `select`.
             while select.select([file], [], []) and (piece := file.read(BLOCK_BYTES)):
                 yield piece
         except OSError as error:
@@ -104,7 +104,7 @@ def _queries(blocks: Iterable[Block[str]], is_json: bool | None) -> Iterator[Blo
 
 
 def _is_object(line: str) -> bool:
-    """Whether a line is a JSON object; one that is nested too deeply to be read counts, and is refused as such."""
+    """Whether a line is a JSON object; one nested too deeply to parse counts too and is refused later."""
     if not line.lstrip().startswith("{"):
         return False
     try:
@@ -137,7 +137,7 @@ def _text(block: Block[Any], at: int, fields: Fields) -> str:
 
 
 def _id(block: Block[Any], at: int, fields: Fields) -> Id | None:
-    """The id as it stands, so that it comes back as it was."""
+    """The id, unconverted, so that it is returned as given."""
     value = fields.get("uid") if fields.get("id") is None else fields["id"]
     if value is None or isinstance(value, str) or type(value) is int:
         return value

@@ -16,13 +16,13 @@ from longtail.progress import counting
 Fields = dict[str, Any]
 Record = tuple[int, list[str]]  # the cells of a CSV record, and the line it begins on
 
-FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # all that is ever read of a row
+FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # the only fields read
 LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
 ROWS_A_BLOCK = 1024  # of CSV and Parquet; small, because a row may be a whole book
 
 
 def rows(path: Path) -> Iterator[Block[Fields]]:
-    """The rows of a file, read as the end of its name says."""
+    """The rows of a file; the extension selects the format."""
     return ROWS[suffix(path)](path)
 
 
@@ -32,7 +32,7 @@ def suffix(path: Path) -> str:
 
 
 def strings(block: Block[Fields], name: str) -> list[str]:
-    """One field of every row; a whole number counts as a string, an absent field as an empty one."""
+    """One field of every row; whole numbers become strings, missing fields empty strings."""
     values = [row.get(name, "") for row in block.rows]
     if set(map(type, values)) <= {str}:
         return values
@@ -59,7 +59,7 @@ def require(block: Block[Fields], names: frozenset[str]) -> None:
 
 
 def json_rows(path: Path) -> Iterator[Block[Fields]]:
-    """One JSON object a line; blank lines are no rows."""
+    """One JSON object per line; blank lines are skipped."""
     for block in lines(path):
         filled = [at for at, line in enumerate(block.rows) if line and not line.isspace()]
         said = Block(path, [block.numbers[at] for at in filled], [block.rows[at] for at in filled])
@@ -77,14 +77,14 @@ def json_object(block: Block[str], at: int) -> Fields:
         raise block.wrong(at, f"not JSON ({error.msg}, column {error.colno}); write one object a line") from None
     except RecursionError:
         raise block.wrong(at, "not JSON that can be read (nested too deeply); write one flat object a line") from None
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise block.wrong(at, f"not JSON that can be read ({error})") from None
     if not isinstance(value, dict):
         raise block.wrong(at, f"expected a JSON object in braces, not {line:.40}")
     return value
 
 
-# JSON can escape half of a surrogate pair (a cut emoji), which UTF-8 cannot hold.
+# JSON can escape a lone surrogate (a truncated emoji), which UTF-8 cannot encode.
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
@@ -92,7 +92,7 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def csv_rows(path: Path) -> Iterator[Block[Fields]]:
-    """Comma-separated cells under a header; `labels` holds names with `|` between them."""
+    """Comma-separated cells under a header; `labels` holds names separated by `|`."""
     return _separated_rows(path, ",")
 
 
@@ -113,7 +113,7 @@ def _separated_rows(path: Path, delimiter: str) -> Iterator[Block[Fields]]:
 
 
 def _batched(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """Records, a few at a time; where one cannot be read, first those before it."""
+    """Records in batches; if one cannot be read, those before it come first."""
     batch: list[Record] = []
     try:
         for record in records:
@@ -138,8 +138,8 @@ def _named(block: Block[list[str]], at: int, header: list[str]) -> Fields:
 
 
 def _records(path: Path, delimiter: str) -> Iterator[Record]:
-    # A document may be longer than what the csv module takes for a mistake, but a cell may hold many lines, and one
-    # whose quote never ends holds all.  The module knows one limit for the whole process.
+    # Documents may exceed the csv module's default field limit, but an unclosed quote would swallow the whole file, so
+    # there is still a limit.  The module has one for the whole process.
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader((f"{line}\n" for block in lines(path) for line in block.rows), delimiter=delimiter, strict=True)
     number = 1
@@ -156,7 +156,7 @@ def _records(path: Path, delimiter: str) -> Iterator[Record]:
 
 
 def parquet_rows(path: Path) -> Iterator[Block[Fields]]:
-    """Row by row, a few at a time; columns we know nothing of are not read."""
+    """Rows in batches; unknown columns are not read."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:

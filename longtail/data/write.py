@@ -1,6 +1,6 @@
-"""A corpus back to files: the XMC repository's LF JSON, or Parquet.
+"""Write a corpus to files: the XMC repository's LF JSON, or Parquet.
 
-Both keep every split, document ids, label ids, names and texts, and the pairs to filter: loading what was written
+Both keep every split, document ids, label ids, names and texts, and filtered pairs: loading the result
 gives a corpus with the same fingerprint.
 """
 
@@ -19,11 +19,11 @@ from longtail.errors import CorpusError, MissingExtraError
 from longtail.store import Kind, check_target, named, whole_directory
 
 ROWS_A_BLOCK = 4096
-CORPUS = Kind("a corpus", None, CorpusError)  # people keep corpora and edit them: none is replaced
+CORPUS = Kind("a corpus", None, CorpusError)  # never replaced: users may have edited it
 
 
 def write(splits: Splits, path: str | Path, format: str = "lf") -> None:
-    """Write a corpus to a new directory, which appears whole or not at all."""
+    """Write a corpus to a new directory, atomically."""
     target = named(path)
     if format not in WRITERS:
         raise CorpusError(f"{format}: no such format to write; there are {', '.join(WRITERS)}")
@@ -37,7 +37,7 @@ def write(splits: Splits, path: str | Path, format: str = "lf") -> None:
 
 
 def write_lf_json(splits: Splits, directory: Path) -> None:
-    """`trn.json`, `val.json`, `tst.json`, `lbl.json`, as `formats.lf_json` reads them."""
+    """Write `trn.json`, `val.json`, `tst.json`, `lbl.json`, as `formats.lf_json` reads them."""
     for role, corpus in _present(splits).items():
         _write_lines(directory / f"{_SHORT[role]}.json", _lf_documents(corpus))
     labels = splits.train.label_set
@@ -46,7 +46,7 @@ def write_lf_json(splits: Splits, directory: Path) -> None:
 
 
 def write_parquet(splits: Splits, directory: Path) -> None:
-    """`train.parquet`, `valid.parquet`, `test.parquet`, `labels.parquet`, as `formats.tables` reads them."""
+    """Write `train.parquet`, `valid.parquet`, `test.parquet`, `labels.parquet`, as `formats.tables` reads them."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -93,7 +93,7 @@ def _present(splits: Splits) -> dict[Role, Corpus]:
 
 
 def _blocks(corpus: Corpus) -> Iterator[Corpus]:
-    """The same documents, a few thousand at a time."""
+    """The documents in blocks of a few thousand."""
     for start in range(0, len(corpus), ROWS_A_BLOCK):
         yield corpus.subset(np.arange(start, min(start + ROWS_A_BLOCK, len(corpus))), corpus.role)
 

@@ -1,16 +1,16 @@
-"""Short texts to vectors without a transformer: token vectors added up, then a block.
+"""Bag encoder: the weighted sum of token vectors, then a block.
 
 Mittal et al., WSDM 2021 (DECAF), section 3, "Document and label-text embedding":
 
-    r̂⁰   = E r                                       bag: the weighed token vectors of a text, added up
-    ℰ(r) = σ(α) ⊙ r̂⁰ + σ(β) ⊙ (R · ReLU(r̂⁰))         gated block: α = β = 0 and R = identity at first
-    x̂    = ReLU(ℰ_D(x))                              of documents; label texts go without the last ReLU
+    r̂⁰   = E r                                       bag: weighted sum of the token vectors of a text
+    ℰ(r) = σ(α) ⊙ r̂⁰ + σ(β) ⊙ (R · ReLU(r̂⁰))         gated block: initially α = β = 0 and R = identity
+    x̂    = ReLU(ℰ_D(x))                              for documents; label texts skip the last ReLU
 
 Mishra et al., IJCNN 2023 (LightDXML), section IV:
 
-    h = ReLU(E x),   x̂ = h + ReLU(R h + r)           residual block, of norm at most 1
+    h = ReLU(E x),   x̂ = h + ReLU(R h + r)           residual block; R has spectral norm at most 1
 
-Here is what reads texts with trained weights; learn/bag.py trains them.
+This module is for inference; learn/bag.py is for training.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from longtail.progress import steps
 
 @dataclass(frozen=True)
 class BagReading:
-    """How a bag encoder reads a text."""
+    """Settings of a bag encoder."""
 
-    subwords: int = setting(8000, "WordPieces to learn from the corpus and read beside the words; 0: words alone")
-    vectors: str = setting("random", "where token vectors start: random, wordllama, minilm, or a path (.vec, .bin)")
-    dim: int = setting(256, "length of token and document vectors")
-    words_dropped: float = setting(0.0, "share of a document's tokens left out while learning")
+    subwords: int = setting(8000, "size of the WordPiece vocabulary learned in addition to words; 0: words only")
+    vectors: str = setting("random", "initial token vectors: random, wordllama, minilm, or a path (.vec, .bin)")
+    dim: int = setting(256, "dimension of token and document vectors")
+    words_dropped: float = setting(0.0, "token dropout: share of a document's tokens dropped in training")
 
     def __post_init__(self) -> None:
         if self.dim < 1 or not 0 <= self.words_dropped < 1:
@@ -48,7 +48,7 @@ class BagReading:
 
 @dataclass(frozen=True)
 class GatedBlock:
-    """DECAF's block; σ(β) and the spectral norm are already in `residual` and `offset`."""
+    """DECAF's block; σ(β) and the spectral norm are folded into `residual` and `offset`."""
 
     residual: Annotated[np.ndarray, Array("dim dim", np.float32)]
     offset: Annotated[np.ndarray, Array("dim", np.float32)]
@@ -56,7 +56,7 @@ class GatedBlock:
 
     @classmethod
     def first(cls, dim: int) -> Self:
-        """Before anything is learned."""
+        """The untrained block."""
         half = np.full(dim, 0.5, np.float32)
         return cls(np.diag(half), np.zeros(dim, np.float32), half)
 
@@ -74,11 +74,11 @@ class ResidualBlock:
 
     @classmethod
     def first(cls, dim: int) -> Self:
-        """Before anything is learned."""
+        """The untrained block."""
         return cls(np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32))
 
     def documents(self, sums: np.ndarray) -> np.ndarray:
-        """x̂ = h + ReLU(R h + r), (documents, dim) float32, nothing below zero."""
+        """x̂ = h + ReLU(R h + r), (documents, dim) float32, nonnegative."""
         positive = np.maximum(sums, 0)
         return positive + np.maximum(through_block(positive, self.residual, self.offset, np.zeros_like(self.offset)), 0)
 
@@ -89,29 +89,29 @@ BLOCKS: dict[BlockKind, type[GatedBlock | ResidualBlock]] = {"gated": GatedBlock
 
 @dataclass(frozen=True)
 class TokenBag:
-    """A bag encoder: which tokens a text has, their vectors, and a block."""
+    """A bag encoder: tokenizer with token weights, token vectors, and a block."""
 
     reader: Reader
     vectors: Annotated[np.ndarray, Array("tokens dim", np.float32)]  # E
     block: GatedBlock | ResidualBlock
 
     def check(self) -> None:
-        """Every token has a vector, as long as the block is wide."""
+        """Raise Unsound unless every token has a vector of the block's dimension."""
         agree("tokens and their vectors", self.reader.n_tokens, len(self.vectors))
         agree("token vectors and the block", self.dim, len(self.block.offset))
 
     @property
     def dim(self) -> int:
-        """Length of a text's vector."""
+        """Dimension of a text vector."""
         return self.vectors.shape[1]
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens it knows."""
+        """Size of the vocabulary."""
         return len(self.vectors)
 
     def read(self, documents: Documents) -> Rows:
-        """Documents as bags of weighed tokens."""
+        """Documents as bags of weighted tokens."""
         return self.reader.rows(documents)
 
     def encode(self, bags: Rows) -> np.ndarray:
@@ -123,18 +123,18 @@ class TokenBag:
         return bag_sums(bags, self.vectors)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Vectors of some documents at a time, (some, dim) float32, and which documents they are."""
+        """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32."""
         for start in steps(range(0, len(documents), BATCH), "reading documents"):
             rows = np.arange(start, min(start + BATCH, len(documents)))
             yield rows, self.encode(self.read(documents[rows]))
 
     def as_start(self) -> TokenBag:
-        """For another training: token vectors with the mean length √2 that random ones have.
+        """As initialisation of another training: token vectors scaled to mean length √2, like random ones.
 
-        Training makes them longer, and a network that starts with long vectors trusts its first guesses too much.
+        Training lengthens them, and a network that starts from long vectors is overconfident at first.
         """
         mean = np.linalg.norm(self.vectors, axis=1).mean() if len(self.vectors) else 0
         return replace(self, vectors=self.vectors * np.float32(np.sqrt(2) / mean)) if mean > 0 else self
 
 
-BATCH = 8192  # documents whose bags and vectors are held at once
+BATCH = 8192  # documents encoded at once

@@ -1,15 +1,15 @@
-"""The encoders by name, and what any of them costs.
+"""The encoders by name, and estimates of their memory.
 
-Every encoder, a class in a module of its own, answers to
+Every encoder, a class in its own module, has
 
-    dim                          length of a text's vector
-    read(documents) -> Read      texts as the numbers it reads: bags of weighed tokens, or token numbers in order
+    dim                          dimension of a text vector
+    read(documents) -> Read      tokenized texts: bags of weighted tokens, or token ids in order
     encode(read) -> array        (documents, dim) float32
     before_block(read)           the same without the block of a bag encoder
-    batches(documents)           vectors of some documents at a time, and which documents they are
-    as_start()                   itself, as another training should start from it
+    batches(documents)           indices and vectors of documents, in batches
+    as_start()                   the encoder as initialisation of another training
 
-What learns is its twin in learn/, of which learn/encoder.py has the table.
+Its training counterpart is in learn/; learn/encoder.py has the table.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from longtail.features.reading import tokens_expected
 from longtail.features.tfidf import TfidfOptions
 
 BAG, TRANSFORMER = "bag", "transformer"
-Encoder = TokenBag | Transformer  # what a stored model may hold
+Encoder = TokenBag | Transformer  # in stored models
 
-MEANING = "what reads texts: bag, or a transformer by its hub name, its directory, or package:NAME"
+MEANING = "text encoder: bag, or a transformer by hub name, directory, or package:NAME"
 
 
 def vectors_of(encoder: Encoder, documents: Documents) -> np.ndarray:
@@ -40,7 +40,7 @@ def vectors_of(encoder: Encoder, documents: Documents) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Which encoder a method reads with, and how; a method's Config has these as settings."""
+    """The encoder of a method and its settings, from the method's Config."""
 
     encoder: str
     words: TfidfOptions
@@ -49,22 +49,22 @@ class Encoding:
 
     @property
     def kind(self) -> str:
-        """The entry of the table: a name that is none is that of a transformer."""
+        """The entry of the table; any name other than bag is a transformer."""
         return BAG if self.encoder == BAG else TRANSFORMER
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an encoder takes while it learns, about."""
+    """Estimated memory of an encoder in training."""
 
     parameters: int
-    dim: int  # length of a text's vector
-    kept: int  # numbers kept of a batch for its gradient
-    stored: int  # bytes of all documents as it reads them
+    dim: int  # dimension of a text vector
+    kept: int  # activations kept per batch for the gradient
+    stored: int  # bytes of all tokenized documents
 
 
 def expected(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
-    """Estimates from the lengths of the texts and the size of the encoder."""
+    """Estimate from text lengths and encoder size."""
     return EXPECTED[encoding.kind](documents, encoding, batch_size)
 
 
@@ -78,7 +78,7 @@ def _transformer(documents: Documents, encoding: Encoding, batch_size: int) -> E
     from longtail.encoders.pretrained import size_of
 
     size, reading = size_of(encoding.encoder), encoding.transformer
-    # A layer keeps about twenty numbers for every one it reads, and one for every pair of tokens in each of its heads.
+    # A layer keeps about twenty numbers per input number, and one per pair of tokens and head.
     read, one = batch_size * reading.max_tokens, 20 * size.hidden + 12 * reading.max_tokens
     kept = read * (one + size.layers * size.hidden) if reading.recompute else read * size.layers * one
     dim = min(reading.layers, size.layers) * size.hidden

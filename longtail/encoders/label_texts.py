@@ -1,4 +1,4 @@
-"""Which label texts make up the row of a label or of a cluster."""
+"""Assignment of label texts to the rows of labels or clusters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longtail.features.bags import of_unit_length
 
 @dataclass(frozen=True)
 class TextRows:
-    """Rows that are read from label texts, row i from those of labels[starts[i] : starts[i + 1]] together."""
+    """Rows computed from label texts: row i from the texts of labels[starts[i] : starts[i + 1]]."""
 
     labels: np.ndarray
     starts: np.ndarray
 
     @classmethod
     def one_each(cls, labels: np.ndarray) -> TextRows:
-        """A row for every label, in this order."""
+        """One row per label, in this order."""
         return cls(labels, np.arange(len(labels) + 1))
 
     def __len__(self) -> int:
@@ -27,11 +27,11 @@ class TextRows:
 
     @property
     def are_single(self) -> bool:
-        """Whether every row is of one label."""
+        """Whether every row has exactly one label."""
         return len(self) == len(self.labels) and bool((np.diff(self.starts) == 1).all())
 
     def summed(self, texts: sp.csr_array) -> sp.csr_array:
-        """Bags of the rows, of length 1: those of their labels added up."""
+        """Bags of the rows: sums over their labels, normalised to length 1."""
         return (
             texts[self.labels]
             if self.are_single
@@ -39,7 +39,7 @@ class TextRows:
         )
 
     def averaged(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors of the rows: the means of their labels'."""
+        """Vectors of the rows: means over their labels."""
         if self.are_single:
             return vectors[self.labels]
         counts = np.maximum(np.diff(self.starts), 1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Texts as a transformer reads them: pieces of words between its special tokens, cut at a length."""
+"""Tokenization for transformers: word pieces between special tokens, truncated."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from longtail.invariants import Unsound
 
 @dataclass(frozen=True)
 class Pieces:
-    """A transformer's tokenizer, and where among its tokens the one stands that speaks for the whole text.
+    """A transformer's tokenizer, its special tokens, and the position of [CLS].
 
-    BERT, RoBERTa and their kin put it first: [CLS] … [SEP].  XLNet puts it last: … <sep> <cls>.
+    BERT, RoBERTa and similar models put it first: [CLS] … [SEP].  XLNet puts it last: … <sep> <cls>.
     """
 
     subwords: Subwords
-    before: tuple[int, ...]  # special tokens in front of a text,
-    behind: tuple[int, ...]  # and behind it
-    pad: int  # the token that stands for nothing
-    first: bool  # whether [CLS] is the first token; else it is the last
+    before: tuple[int, ...]  # special tokens before a text
+    behind: tuple[int, ...]  # special tokens after a text
+    pad: int  # id of the padding token
+    first: bool  # whether [CLS] is the first token, else the last
     segment: int  # the segment of [CLS]; all other tokens are in segment 0
-    max_tokens: int  # that are read of a text, special ones included
-    longest: int  # text that the transformer can read
+    max_tokens: int  # per text, including special ones
+    longest: int  # text the transformer supports, in tokens
 
     def __post_init__(self) -> None:
         if self.max_tokens > self.longest:
@@ -35,31 +35,31 @@ class Pieces:
             raise ConfigError(f"{self.max_tokens} tokens of a text: special ones take {self.specials} of them")
 
     def check(self) -> None:
-        """Every number is that of a token."""
+        """Raise Unsound unless every id is a token of the vocabulary."""
         if min(*self.before, *self.behind, self.pad, self.segment, self.max_tokens) < 0:
             raise Unsound("special tokens, the segment and max_tokens are 0 or more")
 
     @property
     def largest(self) -> int:
-        """The largest token number that a text can have."""
+        """The largest token id of a text."""
         return max(len(self.subwords.names) - 1, *self.before, *self.behind, self.pad)
 
     @property
     def specials(self) -> int:
-        """How many tokens every text has, even one without words."""
+        """Number of special tokens of a text."""
         return len(self.before) + len(self.behind)
 
     @property
     def room(self) -> int:
-        """How many of a text's own tokens are read."""
+        """Number of tokens of a text without special ones."""
         return self.max_tokens - self.specials
 
     def encode(self, texts: Texts) -> Tokens:
-        """Token numbers of each text, special tokens around them, at most `max_tokens`."""
+        """Token ids of each text with special tokens, at most `max_tokens`."""
         return self.framed(self.subwords.encode(texts))
 
     def framed(self, tokens: Tokens) -> Tokens:
-        """The first tokens of each text with the special ones around them."""
+        """Truncate each text and add special tokens."""
         lengths = np.minimum(np.diff(tokens.offsets), self.room)
         offsets = np.append(0, np.cumsum(lengths + self.specials))
         starts, stops = offsets[:-1], offsets[1:]
@@ -68,7 +68,7 @@ class Pieces:
             ids[starts + at] = token
         for at, token in enumerate(reversed(self.behind), 1):
             ids[stops - at] = token
-        # Token j of all that are kept comes from j + (where its text starts in `tokens` - where among the kept).
+        # Kept token j is token j + (start of its text in `tokens` - start among the kept).
         kept = np.arange(lengths.sum())
         before = np.cumsum(lengths) - lengths
         inside = kept + np.repeat(starts + len(self.before) - before, lengths)

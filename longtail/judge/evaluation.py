@@ -1,4 +1,4 @@
-"""A model judged on a corpus: rank its documents, line up the labels, score."""
+"""Evaluate a model on a corpus: rank its documents, align the labels, compute metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longtail.predict.labels import label_digest
 from longtail.predict.predictor import Predictor, model_of
 from longtail.ranking import Ranking, check_k
 
-DEPTH = 100  # labels ranked per document, so that R@100 can be told
+DEPTH = 100  # labels ranked per document, enough for R@100
 
 
 def evaluate(
@@ -26,9 +26,8 @@ def evaluate(
 ) -> Evaluation:
     """Every metric of a model on a corpus, in percent; a and b are the propensity constants of the data.
 
-    Propensities and deciles come from the label counts the model saw in training.  Labels are matched by id,
-    so a corpus that was loaded on its own may number them otherwise; true labels the model never heard of
-    count as missed.
+    Propensities and deciles come from the label counts in the model's training data.  Labels are matched by id,
+    so a corpus loaded separately may number them differently; true labels unknown to the model count as missed.
     """
     model, corpus, ks = model_of(model), one_split(corpus, "test"), _cut_offs(ks)
     if len(corpus) == 0:
@@ -58,14 +57,14 @@ def _cut_offs(ks: object) -> list[int]:
 
 
 def spare(filtered: sp.csr_array | None) -> int:
-    """Filtered labels leave the ranking, so that many more must be asked for."""
+    """Number of extra labels to rank, since filtered ones are removed."""
     return 0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0))
 
 
 def without_filtered(
     ranking: Ranking, truth: sp.csr_array, filtered: sp.csr_array | None
 ) -> tuple[Ranking, sp.csr_array]:
-    """Ranking and truth without the pairs that evaluation leaves out."""
+    """Ranking and truth without the filtered pairs."""
     if filtered is None:
         return ranking, truth
     kept = sp.csr_array(truth - truth.multiply(filtered != 0))
@@ -74,7 +73,7 @@ def without_filtered(
 
 
 def in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
-    """The corpus's truth and filtered pairs, columns numbered as the model numbers its labels."""
+    """The corpus's truth and filtered pairs, with columns in the model's label order."""
     if label_digest(model.labels) == label_digest(corpus.label_set):
         return corpus.labels, corpus.filtered
     columns = _places(corpus.label_set, model.labels)
@@ -84,7 +83,7 @@ def in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.c
 
 
 def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
-    """Where each label stands in `known`; those it lacks are numbered after its last."""
+    """Index of each label in `known`; unknown labels are numbered after its last."""
     places = {label.id: at for at, label in enumerate(known)}
     for label in labels:
         places.setdefault(label.id, len(places))
@@ -92,7 +91,7 @@ def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
 
 
 def _renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
-    # Copies: a loaded corpus is mapped from disk read-only and cannot be sorted in place.
+    # Copies: a loaded corpus is mapped read-only and cannot be sorted in place.
     entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
     moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
     moved.sort_indices()

@@ -1,4 +1,4 @@
-"""How often training saw each label, and what follows from it: deciles and propensities."""
+"""Label frequencies in train, and deciles and propensities computed from them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ N_DECILES = 10
 
 @dataclass(frozen=True)
 class Frequencies:
-    """How often training saw each label: what propensities and deciles are made from."""
+    """Number of training documents of each label."""
 
-    counts: np.ndarray  # (labels,) training documents that carry the label
-    documents: int  # training documents, those without labels included
+    counts: np.ndarray  # (labels,) training documents with the label
+    documents: int  # training documents, including those without labels
 
     @classmethod
     def of(cls, train_labels: sp.csr_array) -> Frequencies:
-        """From the training documents' label matrix; any stored value but 0 means "carries the label"."""
+        """From the label matrix of the training documents; any nonzero value counts."""
         binary = binary_of(train_labels)
         return cls(np.bincount(binary.indices, minlength=binary.shape[1]), binary.shape[0])
 
     def deciles(self) -> np.ndarray:
-        """0 for the tenth of the labels with most training documents … 9 for the rarest; ties by index."""
+        """Decile of each label: 0 for the most frequent tenth … 9 for the rarest; ties by index."""
         n_labels, decile = len(self.counts), np.empty(len(self.counts), np.int64)
         falling = np.argsort(-self.counts.astype(np.int64), kind="stable")
         decile[falling] = np.arange(n_labels) * N_DECILES // max(n_labels, 1)
@@ -36,11 +36,11 @@ class Frequencies:
 
 
 def inverse_propensity(train: Frequencies, a: float, b: float) -> np.ndarray:
-    """w_l = 1 + C (n_l + b)^-a with C = (ln N - 1)(b + 1)^a: how much more a label counts for being easily missed.
+    """w_l = 1 + C (n_l + b)^-a with C = (ln N - 1)(b + 1)^a: weight that compensates for missing labels.
 
-    Jain et al., KDD 2016: n_l of N training documents carry label l.  The constants belong to the
+    Jain et al., KDD 2016: n_l of N training documents have label l.  The constants depend on the
     data: 0.55 and 1.5 for most, 0.6 and 2.6 for Amazon's, 0.5 and 0.4 for Wikipedia-500K's (docs/metrics.md).
-    With N < e, as in toys, C is negative and rare labels count less.
+    With N < e, as in toy data, C is negative and rare labels weigh less.
     """
     if not all(isinstance(one, Real) for one in (a, b)) or not (0 <= a <= 10 and 1e-6 <= b <= 1e6):
         raise ConfigError(f"propensity constants a = {a!r:.30}, b = {b!r:.30}: a lies from 0 to 10, b from 1e-6 to 1e6")
@@ -51,7 +51,7 @@ def inverse_propensity(train: Frequencies, a: float, b: float) -> np.ndarray:
 
 
 def binary_of(matrix: sp.csr_array) -> sp.csr_array:
-    """A copy whose stored entries are the pairs that hold: each once, none of them 0."""
+    """A copy with value 1 for every nonzero entry, without duplicates or stored zeros."""
     binary = sp.csr_array(matrix).astype(bool, copy=True)
     binary.sum_duplicates()
     binary.eliminate_zeros()

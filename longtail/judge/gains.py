@@ -1,4 +1,4 @@
-"""What a true pair (document, label) earns by its place in the ranking: the table of all metrics (docs/metrics.md)."""
+"""Gain of a true pair (document, label) by its rank: the table of all metrics (docs/metrics.md)."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from longtail.errors import ConfigError
 
 @dataclass(frozen=True)
 class Pairs:
-    """True pairs (document, label) in the order of their places."""
+    """True pairs (document, label) sorted by rank."""
 
-    place: np.ndarray  # where the label stands; 0 is first
-    size: np.ndarray  # how many true labels its document has
+    place: np.ndarray  # rank of the label, from 0
+    size: np.ndarray  # number of true labels of its document
     weight: np.ndarray  # the label's inverse propensity
     decile: np.ndarray  # of the label, by training frequency
 
     @classmethod
     def of(cls, place: np.ndarray, size: np.ndarray, weight: np.ndarray, decile: np.ndarray) -> Pairs:
-        """Pairs given in any order."""
+        """Build from pairs in any order."""
         order = np.argsort(place, kind="stable")
         return cls(place[order], size[order], weight[order], decile[order])
 
     def first(self, k: int) -> Pairs:
-        """Those among the first k of their rankings."""
+        """The pairs ranked among the first k."""
         end = np.searchsorted(self.place, k)
         return Pairs(self.place[:end], self.size[:end], self.weight[:end], self.decile[:end])
 
 
 def precision(top: Pairs, k: int) -> np.ndarray:
-    """1 / k: also where a document has fewer than k predictions or true labels."""
+    """1 / k, even if a document has fewer than k predictions or true labels."""
     return np.full(len(top.place), 1 / k)
 
 
 def ndcg(top: Pairs, k: int) -> np.ndarray:
-    """1 / log2(place + 1), relative to the document's true labels all in front."""
+    """1 / log2(rank + 1), divided by the DCG of the ideal ranking."""
     best = np.minimum(top.size, k)  # true labels that could be among the first k
     ideal = np.cumsum(1 / np.log2(np.arange(2, best.max(initial=0) + 2)))
     return 1 / np.log2(top.place + 2.0) / ideal[best - 1]
@@ -50,11 +50,11 @@ def recall(top: Pairs, k: int) -> np.ndarray:
 
 
 class Metric(NamedTuple):
-    """What a true pair among the first k earns, and what the sum is divided by."""
+    """The gain of a true pair among the first k, and the normalisation of the sum."""
 
     gain: Callable[[Pairs, int], np.ndarray]
-    propensity: bool = False  # gains are weighted, and divided by those of the best possible ranking
-    over: Literal["documents", "labels"] = "documents"  # what else the mean is taken over
+    propensity: bool = False  # gains are weighted, and divided by those of the ideal ranking
+    over: Literal["documents", "labels"] = "documents"  # what the mean is taken over
 
 
 METRICS = {
@@ -69,7 +69,7 @@ METRICS = {
 
 
 def cut_off(metric: str) -> int:
-    """The k of a metric's name."""
+    """The k in the name of a metric."""
     name, _, k = metric.partition("@") if isinstance(metric, str) else ("", "", "")
     if name not in METRICS or not k.isdecimal() or int(k) < 1:
         raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {', '.join(METRICS)}, as in nDCG@5")

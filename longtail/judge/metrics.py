@@ -1,19 +1,19 @@
-"""How good a Ranking is, by the measures of the extreme classification literature (docs/metrics.md).
+"""Metrics of a Ranking, as defined in the extreme classification literature (docs/metrics.md).
 
 For N documents, Y_i the true labels of document i, T_i(k) the first k labels of its ranking, r_i(l) = 1, 2, … the
-place of label l there, and w_l the label's inverse propensity:
+rank of label l there, and w_l the label's inverse propensity:
 
     P@k         1/N Σ_i Σ_{l ∈ T_i(k) ∩ Y_i}  1 / k
     nDCG@k      1/N Σ_i Σ_{l ∈ T_i(k) ∩ Y_i}  1 / log2(r_i(l) + 1)  /  Σ_{r = 1 … min(k, |Y_i|)} 1 / log2(r + 1)
     R@k         1/N Σ_i Σ_{l ∈ T_i(k) ∩ Y_i}  1 / |Y_i|
-    PSP@k       as P, each summand times w_l, divided by the same sum for the best ranking there could be:
+    PSP@k       as P, each summand times w_l, divided by the same sum for the best possible ranking:
                 every document's true labels by falling w_l.  A ratio of means, not a mean of ratios.
     PSnDCG@k    as nDCG, likewise
     PSR@k       as R, likewise
-    coverage@k  |∪_i T_i(k) ∩ Y_i|  /  |∪_i Y_i|: as R, with the labels in the documents' place
+    coverage@k  |∪_i T_i(k) ∩ Y_i|  /  |∪_i Y_i|: as R, averaged over labels instead of documents
 
-So every measure is a sum over the true pairs (i, l) of a gain that depends on the label's place, on |Y_i| and on k.
-The code below is that sentence: find the place of every true pair, then add gains.
+So every metric is a sum over the true pairs (i, l) of a gain that depends on the label's rank, on |Y_i| and on k.
+The code below finds the rank of every true pair, then adds gains.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from longtail.ranking import Ranking
 if TYPE_CHECKING:
     from longtail.judge.calibration import Reliability, Threshold
 
-RECALL_DEPTHS = (10, 20, 50, 100)  # where recall is reported as well, as far as the ranking reaches
-ROWS_AT_ONCE = 1 << 14  # bounds the memory beside the input, and stays in the processor's cache
+RECALL_DEPTHS = (10, 20, 50, 100)  # extra cut-offs of recall, as far as the ranking reaches
+ROWS_AT_ONCE = 1 << 14  # bounds temporary memory, and fits the CPU cache
 
 
 # -- the result ---------------------------------------------------------------------------------------------------
@@ -44,10 +44,10 @@ ROWS_AT_ONCE = 1 << 14  # bounds the memory beside the input, and stays in the p
 
 @dataclass(frozen=True)
 class Decile:
-    """How a tenth of the labels fares: 1 holds the labels with most training documents, 10 the rarest.
+    """Metrics of a tenth of the labels: decile 1 holds the labels with most training documents, 10 the rarest.
 
-    `contribution` keeps the numerator's part that falls on these labels: over the ten deciles it sums to the
-    metric.  `within` takes the truth to be these labels only, and the documents to be those that have one.
+    `contribution` is the part of the metric due to these labels: it sums to the metric over the ten deciles.
+    `within` restricts the truth to these labels, and the documents to those that have one.
     """
 
     decile: int
@@ -62,18 +62,18 @@ class Decile:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A ranking's scores in percent, and whose they are."""
+    """Metrics of a ranking in percent, with a description of model and data."""
 
     metrics: dict[str, float]  # "P@1" …
     by_decile: list[Decile]  # empty when the training frequencies are unknown
     recall_curve: np.ndarray  # (k,) R@1, R@2, …
-    reliability: Reliability | None = None  # what scores say against what is true
-    threshold: Threshold | None = None  # what the model's own threshold is worth here, if it has one
+    reliability: Reliability | None = None  # scores compared with truth
+    threshold: Threshold | None = None  # metrics of the model's own threshold, if it has one
     corpus: dict[str, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """What `longtail evaluate --json` writes."""
+        """The output of `longtail evaluate --json`."""
         deciles = [_rounded(asdict(decile)) for decile in self.by_decile]
         told: dict[str, Any] = {"metrics": _rounded(self.metrics), "by_decile": deciles}
         if self.reliability is not None:
@@ -101,11 +101,11 @@ def evaluate_ranking(
     ks: Sequence[int] = (1, 3, 5),
     filtered: sp.csr_array | None = None,
 ) -> Evaluation:
-    """Every metric of METRICS at every k, recall deeper too, and all by label-frequency decile.
+    """Every metric of METRICS at every k, recall also at RECALL_DEPTHS, and all by label-frequency decile.
 
-    Any stored value of `truth` but 0 means a true label.  Without `train` there are neither propensities nor
-    deciles.  Pairs in `filtered` leave the truth and the ranking, whose later labels move up.  Documents
-    without true labels count 0; where there is nothing at all to find, a metric is 0.
+    Any nonzero value of `truth` means a true label.  Without `train` there are neither propensities nor
+    deciles.  Pairs in `filtered` are removed from truth and ranking, and later labels move up.  Documents
+    without true labels score 0; without any true pair, all metrics are 0.
 
     >>> best_first = Ranking(np.array([[2, 0], [1, 2]], np.int32), np.array([[0.9, 0.1], [0.7, 0.6]], np.float32))
     >>> truth = sp.csr_array([[1, 0, 0], [0, 1, 1]])
@@ -117,7 +117,7 @@ def evaluate_ranking(
     known = _Known.of(truth.shape[1], train, a, b)
     documents = _Tally([column for column in columns if column.metric.over == "documents"], known, ranking.k)
     labels = _Tally([column for column in columns if column.metric.over == "labels"], known, ranking.k)
-    best_place = np.full(truth.shape[1], NOWHERE + 1, np.int32)  # a label that is never true stays behind the unranked
+    best_place = np.full(truth.shape[1], NOWHERE + 1, np.int32)  # larger than NOWHERE for labels that are never true
     for document, label, place in _true_pairs(ranking.labels, truth, filtered):
         documents.add(document, label, place)
         np.minimum.at(best_place, label, place)
@@ -155,10 +155,10 @@ def _columns(ks: Sequence[int], depth: int, *, propensity: bool) -> list[_Column
 
 
 class _Known(NamedTuple):
-    """What is known of each label before any document is looked at."""
+    """Per-label values that do not depend on the documents."""
 
     weight: np.ndarray
-    priority: np.ndarray  # its place when all labels are sorted by falling weight
+    priority: np.ndarray  # rank of the label by falling weight
     decile: np.ndarray
     n_deciles: int
 
@@ -172,7 +172,7 @@ class _Known(NamedTuple):
 
 
 class _Tally:
-    """Gains added up by column and decile, some documents at a time."""
+    """Sums of gains by column and decile, accumulated over batches of documents."""
 
     def __init__(self, columns: list[_Column], known: _Known, depth: int):
         self.columns, self.known = columns, known
@@ -183,9 +183,9 @@ class _Tally:
         self.recall_at = np.zeros(depth)
 
     def add(self, document: np.ndarray, label: np.ndarray, place: np.ndarray) -> None:
-        """Count the true pairs of whole documents."""
+        """Add the true pairs of complete documents."""
         decile = self.known.decile[label]
-        part = document * self.known.n_deciles + decile  # a document's labels of one decile, as if a document
+        part = document * self.known.n_deciles + decile  # treats a document's labels of one decile as a document
         ranked = self._pairs(document, label, place)
         depth = len(self.recall_at)
         top = ranked.first(depth)
@@ -207,7 +207,7 @@ class _Tally:
         }
 
     def within(self) -> dict[str, np.ndarray]:
-        """Percent by column: the metric if only a decile's labels were there."""
+        """Percent by column: the metric restricted to a decile's labels."""
         return {
             column.name: _percent(earned, ideal if column.metric.propensity else self.documents)
             for column, earned, ideal in zip(self.columns, self.earned_within, self.ideal_within)
@@ -218,7 +218,7 @@ class _Tally:
         return Pairs.of(place, size, self.known.weight[label], self.known.decile[label])
 
     def _ideal_places(self, document: np.ndarray, label: np.ndarray) -> np.ndarray:
-        """Each true label's place when its document's true labels stand alone, by falling weight."""
+        """Rank of each true label among its document's true labels, by falling weight."""
         order = np.argsort(document * len(self.known.priority) + self.known.priority[label])
         sizes = np.bincount(document)
         place = np.empty(len(document), np.int64)
@@ -262,7 +262,7 @@ def _deciles(
 def _true_pairs(
     labels: np.ndarray, truth: sp.csr_array, filtered: sp.csr_array | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(document, label, place) of every true pair that is to be scored, some documents at a time."""
+    """(document, label, place) of every true pair that counts, in batches of documents."""
     for rows in _batches(len(labels)):
         ranked, true = labels[rows], binary_of(truth[rows])
         without = sp.csr_array(true.shape, dtype=bool) if filtered is None else binary_of(filtered[rows])

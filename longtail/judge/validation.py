@@ -1,8 +1,8 @@
-"""What is chosen by validation documents after training: probabilities, thresholds, and the weights of an ensemble.
+"""Tuning on validation documents after training: calibration, thresholds, and ensemble weights.
 
-Nothing here may see what a model is judged by, nor what it learned from: of the documents it was trained on a model is
-too sure.  A corpus with an official validation split has documents for it, but for those that chose something in the
-training already; of any other some must be left out of the training (`longtail train --hold-out`).
+Neither test nor training documents may be used here; on training documents a model is overconfident.  An official
+validation split can be used, except for documents that already tuned the model during training; of other corpora,
+documents must be held out of training (`longtail train --hold-out`).
 """
 
 from __future__ import annotations
@@ -34,24 +34,23 @@ from longtail.predict.ensemble import Ensemble, combine, models_of
 from longtail.predict.predictor import Predictor, model_of
 from longtail.ranking import Ranking, check_k
 
-FEW = 100  # documents below which a calibration is told to be uncertain
-SHOWN = 5  # labels of a document whose calibration is told: those that people are usually shown
+FEW = 100  # documents below which a calibration is reported as uncertain
+SHOWN = 5  # labels per document in the reported calibration error, as many as users usually see
 
 
 @dataclasses.dataclass(frozen=True)
 class Calibrated:
-    """A model whose scores are probabilities, and how far they were from it before and are now."""
+    """A calibrated model, and the calibration error before and after."""
 
     model: Predictor
     before: Reliability
-    after: Reliability  # of documents that the curve did not see: each half by a curve from the other
+    after: Reliability  # cross-fitted: each half of the documents with the curve of the other
 
 
 def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None, k: int = DEPTH) -> Calibrated:
-    """Learn by these documents what a model's scores are worth; with a target, also choose a threshold.
+    """Calibrate a model's scores on these documents; with a target, also choose a threshold.
 
-    Targets are "f1", "precision=0.9" and "recall=0.8"; k is how many labels a document gets at most, and how many of
-    its labels count.
+    Targets are "f1", "precision=0.9" and "recall=0.8"; only the k best labels of each document count.
     """
     model, corpus, k = model_of(model), one_split(corpus, "valid"), check_k(k)
     target = None if threshold is None else Target.of(threshold)
@@ -61,7 +60,7 @@ def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None,
     curve = fit_curve(ranking, truth)
     chosen = None
     if target is not None:
-        # As the curve has them: steps that only keep an order depend on how many labels are asked for.
+        # Scores of the curve itself: the tie-breaking steps of `rescored` depend on the number of labels ranked.
         probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
         chosen = choose_threshold(probable, truth, target)
     about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus, len(left))})
@@ -74,7 +73,7 @@ def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None,
 
 
 def _cross_fitted(ranking: Ranking, truth: sp.csr_array) -> Ranking:
-    """Each half of the documents calibrated by the other; a curve is always right about what it was learned from."""
+    """Each half of the documents calibrated by the curve of the other: a curve fits its own documents too well."""
     halves = [np.arange(start, len(ranking), 2) for start in (0, 1)]
     parts = []
     for mine, other in (halves, halves[::-1]):
@@ -85,10 +84,10 @@ def _cross_fitted(ranking: Ranking, truth: sp.csr_array) -> Ranking:
 
 
 def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") -> tuple[Predictor, float]:
-    """An ensemble whose weights rank these documents best, and how well it does, in percent."""
+    """An ensemble with the weights that are best on these documents, and its metric in percent."""
     members, corpus, k = models_of(members), one_split(corpus, "valid"), cut_off(metric)
     refuse(corpus, members)
-    combine(members)  # members that do not fit together are told apart before any of them ranks
+    combine(members)  # raises for incompatible members before any of them ranks
     left = unspent(corpus, members)
     truth, filtered = in_model_order(members[0], left)
     rankings = [member.rank(left.documents, max(k, Ensemble.POOL) + spare(filtered)) for member in members]
@@ -113,16 +112,16 @@ def _ranked(model: Predictor, corpus: Corpus, k: int) -> tuple[Ranking, sp.csr_a
 
 
 def _whose(corpus: Corpus, documents: int) -> dict[str, Any]:
-    """The split, by its own fingerprint even where some of it was left out, and how many documents chose."""
+    """Name, split, fingerprint of the whole split, and the number of documents used."""
     about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
     return about | {"split": corpus.role, "documents": documents}
 
 
-# -- which documents may choose -------------------------------------------------------------------------------------
+# -- which documents may be used ------------------------------------------------------------------------------------
 
 
 def validation_split(splits: Splits, name: str, models: Sequence[Predictor]) -> Corpus:
-    """The documents of a split, if these models may be tuned by them."""
+    """The documents of a split; raises if these models may not be tuned on them."""
     corpus = splits.split(name)
     refuse(corpus, models)
     if any(learned_documents(model, corpus, splits) for model in models):
@@ -131,7 +130,7 @@ def validation_split(splits: Splits, name: str, models: Sequence[Predictor]) -> 
 
 
 def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
-    """Raise if these are test documents, or those that a model learned from."""
+    """Raise if these are test documents or training documents of a model."""
     if corpus.role == "test":
         raise CorpusError(
             f"{corpus.name}: this is the test split, and what is chosen by it cannot be judged by it; choose by val"
@@ -146,7 +145,7 @@ def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
 
 
 def unspent(corpus: Corpus, models: Sequence[Predictor]) -> Corpus:
-    """The documents that chose nothing of these models while they were trained."""
+    """The documents that tuned nothing during the training of these models."""
     spent = [tuning.rows for tuning in _tunings(models, corpus)]
     if not spent:
         return corpus
@@ -160,7 +159,7 @@ def unspent(corpus: Corpus, models: Sequence[Predictor]) -> Corpus:
 
 
 def _tunings(models: Sequence[Predictor], corpus: Corpus) -> list[Tuning]:
-    """What models remember of documents of this very split."""
+    """Tuning records of the models for this split."""
     found = [getattr(one.model, "tuning", None) for one in _all_of(models)]
     return [tuning for tuning in found if tuning is not None and tuning.split and tuning.split == corpus.fingerprint]
 
@@ -170,7 +169,7 @@ def _learned_from(models: Sequence[Predictor]) -> set[str]:
 
 
 def cautions(model: Predictor, corpus: Corpus, splits: Splits) -> list[str]:
-    """Why numbers on these documents, a split of `splits`, make a model look better than it is: a sentence a reason."""
+    """Reasons, one sentence each, why metrics on these documents, a split of `splits`, are too optimistic."""
     told = []
     if learned := learned_documents(model, corpus, splits):
         who = "a member of the ensemble" if isinstance(model.model, Ensemble) else "the model"
@@ -182,7 +181,7 @@ def cautions(model: Predictor, corpus: Corpus, splits: Splits) -> list[str]:
 
 
 def learned_documents(model: Predictor, corpus: Corpus, splits: Splits) -> int:
-    """How many documents of a split a model or one of its members learned from."""
+    """Number of documents of a split that a model or one of its members was trained on."""
     learned = _learned_from([model]) - {""}
     if learned.intersection((corpus.fingerprint, *corpus.part_of)):
         return len(corpus)
@@ -192,7 +191,7 @@ def learned_documents(model: Predictor, corpus: Corpus, splits: Splits) -> int:
 
 
 def chosen_by(model: Predictor, corpus: Corpus) -> list[str]:
-    """What of a model was chosen by these very documents."""
+    """Parts of a model that were tuned on exactly these documents."""
     whose = [(what, about) for one in _all_of([model]) for what, about in one.about.chosen.items()]
     later = {what for what, about in whose if about["fingerprint"] == corpus.fingerprint}
     return sorted(later | ({"settings"} if _tunings([model], corpus) else set()))

@@ -1,4 +1,4 @@
-"""The methods, by the name people type."""
+"""The methods, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from longtail.errors import ConfigError
 
-# Modules are imported when asked for: `longtail methods` and `--help` must not wait for torch.
+# Modules are imported on demand: `longtail methods` and `--help` must not wait for torch.
 METHODS = {
     "centroid": "longtail.methods.centroid",
     "linear": "longtail.methods.linear",
@@ -28,7 +28,7 @@ METHODS = {
 
 
 def method(name: str) -> Method:
-    """A method by its name, or as NAME/VARIANT a variant of it that only checks a claim of its paper."""
+    """A method by name, or an ablation of it from its paper as NAME/VARIANT."""
     if not isinstance(name, str):
         raise ConfigError(f"the method is {name!r:.60}; give its name first, such as 'linear'")
     own, slash, variant = name.partition("/")
@@ -41,7 +41,7 @@ def method(name: str) -> Method:
 
 @dataclass(frozen=True)
 class Method:
-    """What every method offers; `fit` declares the class of the model that it returns."""
+    """Interface of a method; `fit` annotates the class of the model it returns."""
 
     name: str
     Config: Any  # a frozen dataclass
@@ -51,13 +51,13 @@ class Method:
 
 
 def _varied(module: ModuleType, name: str, variant: str) -> Callable[..., Any]:
-    """The method's `fit` told to train a variant."""
+    """The method's `fit` with its variant set."""
     variants = getattr(module, "VARIANTS", {})
     if variant not in variants:
         raise ConfigError(f"{name} has no variant {variant!r}; {_suggested(variant, variants)}")
 
     @wraps(module.fit)
-    def fit(*inputs: Any) -> Any:  # noqa: ANN401 - what the method's own takes and returns
+    def fit(*inputs: Any) -> Any:  # noqa: ANN401 - as the method's own fit
         return module.fit(*inputs, variant=variants[variant])
 
     return fit

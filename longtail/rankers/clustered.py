@@ -1,12 +1,12 @@
-"""Recall clusters of labels, then rank the labels inside them, both by the same vector of a document.
+"""Score clusters of labels, then the labels inside the best clusters, both from the same document vector.
 
 Jiang et al., AAAI 2021 (LightXML):
 
     G(e) = σ(W_g e + b_g)                     generator: belief in every cluster
-    D(e) = σ(E_l · (W_h e + b_h) + b_l)       discriminator: every label of the clusters believed in most
+    D(e) = σ(E_l · (W_h e + b_h) + b_l)       discriminator: scores the labels of the best clusters
     score of a label = D · G of its cluster
 
-Here is what scores with weights that no longer learn; learn/clustered.py is what learns them.
+This module is for inference; learn/clustered.py is for training.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from longtail.ranking import Ranking
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """A narrow view of a document: W_h e + b_h."""
+    """A low-dimensional projection of a document: W_h e + b_h."""
 
     weights: Annotated[np.ndarray, Array("outputs dim", np.float32)]
     biases: Annotated[np.ndarray, Array("outputs", np.float32)]
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """(documents, outputs)."""
+        """Projected vectors, (documents, outputs)."""
         agree("document vectors and the bottleneck", vectors.shape[1], self.weights.shape[1])
         return vectors @ self.weights.T + self.biases
 
 
 @dataclass(frozen=True)
 class Discriminator:
-    """D: label rows on a narrow view of the document, in the order of the clusters."""
+    """D: label rows on the projected document, in cluster order."""
 
     bottleneck: Bottleneck  # W_h, b_h
     labels: LabelRows  # E and b_l
 
     def check(self) -> None:
-        """The bottleneck is as wide as label rows are long, and these lie in clusters."""
+        """Raise Unsound unless bottleneck and label rows fit, and the rows are in cluster order."""
         agree("outputs of the bottleneck and label rows", len(self.bottleneck.weights), self.labels.dim)
         if self.labels.clusters is None:
             raise Unsound("label rows in no order of clusters")
@@ -51,24 +51,24 @@ class Discriminator:
 
 @dataclass(frozen=True)
 class Clustered:
-    """G over clusters, and D over the labels inside; without D, every cluster is one label."""
+    """G over clusters, and D over the labels inside; without D, every cluster is a single label."""
 
     generator: LabelRows
     discriminator: Discriminator | None
-    beam: Annotated[int, Number(1)]  # clusters opened for a document
+    beam: Annotated[int, Number(1)]  # clusters opened per document
 
     def check(self) -> None:
-        """Every cluster has a row."""
+        """Raise Unsound unless every cluster has a row."""
         if self.discriminator is not None and self.discriminator.labels.clusters is not None:
             agree("clusters and their rows", len(self.discriminator.labels.clusters), len(self.generator))
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return len(self.generator if self.discriminator is None else self.discriminator.labels)
 
     def rank(self, vectors: np.ndarray, k: int, again: np.ndarray | None = None) -> Ranking:
-        """The k best labels, given document vectors (documents, dim), and others for D if it has its own."""
+        """The k best labels of document vectors (documents, dim); `again` are separate vectors for D, if any."""
         if self.discriminator is None:
             best = self.generator.top(vectors, k)
             return Ranking(best.labels, best.belief)
@@ -77,5 +77,5 @@ class Clustered:
 
 
 def each_its_own(n_labels: int) -> Clusters:
-    """Clusters of one label each, for label sets small enough to score every label."""
+    """Clusters of one label each, for label sets small enough to score all labels."""
     return Clusters(np.arange(n_labels, dtype=np.int32), np.arange(n_labels + 1, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The most frequent labels: all there is to say about a document without a known word."""
+"""The most frequent labels, as prediction for documents without a known word."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from longtail.ranking import Ranking
 
 
 def label_shares(labels: sp.csr_array) -> np.ndarray:
-    """The share of documents that carry each label, (labels,) float32."""
+    """The share of documents with each label, (labels,) float32."""
     counts = np.bincount(labels.indices, minlength=labels.shape[1])
     return (counts / max(1, labels.shape[0])).astype(np.float32)
 
 
 def where_silent(features: sp.csr_array, shares: np.ndarray, ranking: Ranking) -> Ranking:
-    """The ranking, with the most frequent labels and their shares where a document has no features.
+    """The ranking, with the most frequent labels and their shares for documents without features.
 
     >>> answers = Ranking(np.array([[0], [0]], np.int32), np.array([[0.3], [0.1]], np.float32))
     >>> where_silent(sp.csr_array([[1.0], [0.0]]), np.array([0.25, 0.5], np.float32), answers).labels.tolist()

@@ -1,11 +1,11 @@
-"""Two opinions about a shortlist as one: how far each label's classifier agrees with the index that proposed it.
+"""Combine the scores of label classifiers with the beliefs of the index that proposed the labels.
 
 Mishra et al., IJCNN 2023 (LightDXML), section IV-F:
 
     ŷ_l = β·σ(⟨w_l, x̂⟩ + b_l) + (1 − β)·belief_l
 
-Gupta et al., NeurIPS 2022 (ELIAS++), section 3.5: a decision tree that asks about both opinions and how frequent the
-label is, since opinions about rare labels are not worth what the same about frequent ones are.
+Gupta et al., NeurIPS 2022 (ELIAS++), section 3.5: a decision tree on both scores and the label frequency, since equal
+scores mean different probabilities for rare and for frequent labels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from longtail.shortlist import Shortlist
 
 @dataclass(frozen=True)
 class Fusion:
-    """A classifier a label, and β: 1 trusts the classifiers alone, 0 the index alone."""
+    """One classifier per label, and β: 1 uses the classifiers alone, 0 the index alone."""
 
     labels: LabelRows
     beta: Annotated[float, Number(0, 1)]
@@ -35,29 +35,29 @@ class Fusion:
         return self.labels.top_fused(documents, shortlist, self.beta, k)
 
 
-ASKED = 3  # numbers that a tree can ask about: both opinions, and how frequent the label is
+ASKED = 3  # features of the tree: both scores, and the label frequency
 
 
 @dataclass(frozen=True)
 class ScoreTree:
-    """Questions "is this number at most that?", and at the end of each path the share of labels that were true."""
+    """Decision tree with tests "feature ≤ threshold", and the share of true labels at each leaf."""
 
-    # Which number a node asks about; LEAF where it asks nothing.
+    # Feature tested at a node, or LEAF.
     columns: Annotated[np.ndarray, Array("nodes", np.int32, below=ASKED, pad=True)]
     thresholds: Annotated[np.ndarray, Array("nodes", np.float64)]
-    # The node after a yes and after a no; at a leaf, the leaf itself.
+    # Next node if the test is true and if it is false; a leaf points to itself.
     yes: Annotated[np.ndarray, Array("nodes", np.int32, below="nodes")]
     no: Annotated[np.ndarray, Array("nodes", np.int32, below="nodes")]
     shares: Annotated[np.ndarray, Array("nodes", np.float32, between=(0, 1))]
     depth: Annotated[int, Number(0)]
 
     def check(self) -> None:
-        """There is a first question, and no path asks more than there are."""
+        """Raise Unsound unless the tree has a root and its depth is below the number of nodes."""
         if not self.depth < len(self.columns):
             raise Unsound(f"a tree of {len(self.columns)} nodes cannot be {self.depth} deep")
 
     def probabilities(self, *columns: np.ndarray) -> np.ndarray:
-        """How likely a label is true, given its numbers in arrays of any one shape."""
+        """Probabilities that labels are true, from their features, arrays of equal shape."""
         asked = np.stack([np.asarray(column, np.float32).ravel() for column in columns])
         tree = self.columns, self.thresholds, self.yes, self.no, self.shares, self.depth
         return shares_at_leaves(*tree, asked).reshape(np.shape(columns[0]))
@@ -67,7 +67,7 @@ LEAF = -1
 
 
 def fit_tree(columns: tuple[np.ndarray, ...], true: np.ndarray, depth: int) -> ScoreTree:
-    """The tree of at most so many questions that tells true labels from others best; scikit-learn grows it."""
+    """Fit a decision tree of at most this depth with scikit-learn."""
     try:
         from sklearn.tree import DecisionTreeClassifier
     except ImportError:
@@ -76,11 +76,11 @@ def fit_tree(columns: tuple[np.ndarray, ...], true: np.ndarray, depth: int) -> S
     tree = grown.fit(np.stack(columns, axis=1).astype(np.float32), np.asarray(true, bool)).tree_
     leaf, itself = tree.children_left == LEAF, np.arange(tree.node_count)
     yes, no = (np.where(leaf, itself, side).astype(np.int32) for side in (tree.children_left, tree.children_right))
-    truth = np.flatnonzero(grown.classes_)  # one class alone if all were true, or none
+    truth = np.flatnonzero(grown.classes_)  # empty or a single class if all labels are equal
     shares = tree.value[:, 0, truth].sum(axis=1).astype(np.float32)
     return ScoreTree(
         np.where(leaf, LEAF, tree.feature).astype(np.int32), tree.threshold, yes, no, shares, int(tree.max_depth)
     )
 
 
-SMALLEST_LEAF = 20  # labels whose share can be told to a tenth
+SMALLEST_LEAF = 20  # labels: enough to estimate a share to about 0.1

@@ -1,10 +1,10 @@
-"""Labels proposed by a graph of clusters, each judged by its own classifier and by the path that led to it.
+"""Candidates from a graph of clusters, each scored by its own classifier and by its path.
 
 Gupta et al., NeurIPS 2022 (ELIAS), section 3.2:
 
     p_l = σ(w_l · φ + b_l) · ŷ_l        for the K labels with the best paths (index/graph.py has ŷ)
 
-Here is what scores with weights that no longer learn; learn/graphed.py is what learns them.
+This module is for inference; learn/graphed.py is for training.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from longtail.ranking import Ranking
 
 @dataclass(frozen=True)
 class Graphed:
-    """A graph that proposes labels, and a classifier for each of them."""
+    """A graph that proposes labels, and a classifier per label."""
 
     index: GraphIndex
     labels: LabelRows  # W_L
-    belief_weight: Annotated[float, Number(0)] = 1.0  # score = σ(label) · ŷ^this
+    belief_weight: Annotated[float, Number(0)] = 1.0  # score = σ(label) · ŷ^belief_weight
 
     def check(self) -> None:
-        """Every label has a row, as long as those of clusters."""
+        """Raise Unsound unless every label has a row of the clusters' dimension."""
         agree("labels and their rows", self.index.n_labels, len(self.labels))
         agree("rows of labels and of clusters", self.labels.dim, self.index.clusters.dim)
 
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
-        """The k best labels by p_l, given document vectors (documents, dim)."""
+        """The k best labels by p_l, for document vectors (documents, dim)."""
         found = self.index.find(vectors)
         scores = expit(self.labels.logits(vectors, found.labels)) * found.belief**self.belief_weight
         return Ranking.of_candidates(found.labels, scores, k)

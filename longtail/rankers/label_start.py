@@ -1,12 +1,11 @@
-"""Where labels and clusters start when their texts can be read before anything learns.
+"""Initial rows of labels and clusters from label texts.
 
-An encoder that knows its language already says much of what a label is: a label whose row points where its text does
-is found by texts that say the same, before the first step.
+With a pretrained encoder, rows that point in the direction of their label's text rank labels well before training.
 
     row_l = s · x_l / (|x_l| · r)       x_l = W (e_l − mean of all e),  r² = mean of all |x|²
 
-e_l is the vector of the label's text, W the bottleneck in front of label rows, or nothing.  With a document of length
-r, a row gives s · cosine.  A cluster starts at the mean of its labels.
+e_l is the vector of the label's text, W the bottleneck before label rows, or the identity.  With a document of length
+r, a row scores s · cosine.  The initial row of a cluster uses the mean of its labels.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import numpy as np
 
 from longtail.index.clusters import Clusters
 
-SURE = 5.0  # s: what a text that says just what a label's says adds to its logit
+SURE = 5.0  # s: logit of a document with the same vector as the label's text
 
 
 @dataclass(frozen=True)
 class LabelStart:
-    """Rows before they learn; 0 where a label has no text."""
+    """Initial rows; 0 for labels without text."""
 
-    labels: np.ndarray  # (labels, label dim) float32, in the order of the clusters
+    labels: np.ndarray  # (labels, label dim) float32, in cluster order
     clusters: np.ndarray  # (clusters, dim) float32
 
 
@@ -36,9 +35,9 @@ def start_from_texts(
     clusters: Clusters,
     bottleneck: np.ndarray | None = None,
 ) -> LabelStart:
-    """Rows from batches of (which labels, vectors of their texts); `told` says which labels have a text.
+    """Rows from batches of (labels, vectors of their texts); `told` marks labels that have a text.
 
-    Vectors are taken in as they come, so only what is kept of them has to fit into memory.
+    Vectors are processed as a stream, so only the rows have to fit into memory.
     """
     place, cluster_of = np.argsort(clusters.labels), clusters.of_label
     labels = sums = None
@@ -62,6 +61,6 @@ def start_from_texts(
 
 
 def pointing(rows: np.ndarray, length: float) -> np.ndarray:
-    """Rows where they point, so long that their product with a vector of `length` is s · cosine; none stays none."""
+    """Rows rescaled so that their product with a vector of `length` is s · cosine; zero rows stay zero."""
     own = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(SURE * rows, own * length, out=np.zeros_like(rows), where=own * length > 1e-6)

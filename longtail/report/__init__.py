@@ -1,1 +1,1 @@
-"""Numbers for people: tables for the terminal, plots as PNG files."""
+"""Output for users: tables for the terminal, plots as PNG files."""

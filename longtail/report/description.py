@@ -1,4 +1,4 @@
-"""What `longtail describe` prints: splits, label frequencies, and the curve of these in lines of text."""
+"""Output of `longtail describe`: splits, label frequencies, and their curve as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def description_tables(found: Description) -> list[RenderableType]:
-    """What `longtail describe` prints: the splits, how frequent labels are, and the curve of it."""
+    """Tables of `longtail describe`: splits, label frequencies, and their curve."""
     curve = f"Training documents by label, both axes logarithmic\n\n{frequency_blocks(found.frequencies)}\n"
     return [_splits_table(found), _frequency_table(found), Text(curve)]
 
@@ -56,13 +56,13 @@ def _frequency_table(found: Description) -> Table:
 
 
 def frequency_blocks(frequencies: np.ndarray, width: int = 60, height: int = 6) -> str:
-    """The same curve as lines of text, both axes logarithmic."""
+    """The frequency curve drawn with text blocks, both axes logarithmic."""
     falling = np.sort(frequencies)[::-1]
     if not falling.any():
         return "no label has a document"
     columns = falling[np.geomspace(1, len(falling), width).round().astype(int) - 1]
     share = np.log(np.maximum(columns, 1)) / max(np.log(falling[0]), 1e-9)
-    # A label with a document shows, however few it has; one without does not.
+    # Labels with at least one document are visible; those without are not.
     filled = np.where(columns > 0, np.maximum(np.ceil(share * height * FULL), 1), 0).astype(int)
     lines = ["".join(BLOCKS[part] for part in np.clip(filled - row * FULL, 0, FULL)) for row in range(height)]
     most, last = f"{falling[0]:,}", f"{len(falling):,}"

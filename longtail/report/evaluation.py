@@ -1,4 +1,4 @@
-"""What `longtail evaluate` and `longtail calibrate` print: metrics, deciles, and scores as probabilities."""
+"""Output of `longtail evaluate` and `longtail calibrate`: metrics, deciles, and calibration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def table(evaluation: Evaluation, title: str) -> Group:
-    """Every metric at every k, and below it how labels of different frequency fare; in percent."""
+    """All metrics at every k, and below them metrics by label frequency; in percent."""
     parts = [metrics_table(evaluation.metrics, title)]
     if evaluation.by_decile:
         parts.append(decile_table(evaluation.by_decile))
@@ -26,7 +26,7 @@ def table(evaluation: Evaluation, title: str) -> Group:
 
 
 def scores_report(evaluation: Evaluation) -> Group:
-    """What scores are worth as probabilities, and what the model's own threshold is worth, if it has one."""
+    """Calibration of the scores, and metrics of the model's own threshold, if it has one."""
     parts: list[RenderableType] = []
     if evaluation.reliability is not None:
         parts.append(reliability_table(evaluation.reliability))
@@ -36,7 +36,7 @@ def scores_report(evaluation: Evaluation) -> Group:
 
 
 def metrics_table(metrics: dict[str, float], title: str) -> Table:
-    """One line a metric, one column a k."""
+    """One line per metric, one column per k."""
     ks = sorted({k for name in _names(metrics) for k in ks_of(metrics, name)})
     shown = empty_table(title, ["", *(f"@{k}" for k in ks)])
     for name in _names(metrics):
@@ -45,7 +45,7 @@ def metrics_table(metrics: dict[str, float], title: str) -> Table:
 
 
 def decile_table(deciles: Sequence[Decile]) -> Table:
-    """One line a decile: its part in precision, and what is found of its own true labels."""
+    """One line per decile: its contribution to precision, and the recall of its own true labels."""
     known = deciles[0].contribution
     first, last, deepest = ks_of(known, "P")[0], ks_of(known, "P")[-1], ks_of(known, "R")[-1]
     parts = list(dict.fromkeys([f"P@{first}", f"P@{last}"]))
@@ -61,7 +61,7 @@ def decile_table(deciles: Sequence[Decile]) -> Table:
 
 
 def reliability_table(judged: Reliability) -> Table:
-    """One line a bin: what scores say, and what is true."""
+    """One line per bin: mean score and share of true pairs."""
     title = f"Scores as probabilities: ECE@{judged.k} {judged.ece:.2f} %"
     shown = empty_table(title, ["scores", "pairs", "mean score, %", "true, %"])
     for one in judged.bins:
@@ -70,7 +70,7 @@ def reliability_table(judged: Reliability) -> Table:
 
 
 def calibration_table(before: Reliability, after: Reliability, title: str) -> Group:
-    """What `longtail calibrate` prints: how far scores were from probabilities, and how far calibrated ones are."""
+    """Output of `longtail calibrate`: calibration error before and after."""
     change = f"ECE@{before.k}: {before.ece:.2f} % before, {after.ece:.2f} % after"
     judged = "by a curve that did not see the documents"
     return Group(Text(title, style="bold"), reliability_table(after), Text(f"{change}, {judged}"))
@@ -85,5 +85,5 @@ def _names(metrics: dict[str, float]) -> list[str]:
 
 
 def ks_of(metrics: dict[str, float], name: str) -> list[int]:
-    """The cut-offs at which a metric is known, rising."""
+    """The cut-offs k of a metric, sorted."""
     return sorted(int(known.partition("@")[2]) for known in metrics if known.partition("@")[0] == name)

@@ -1,4 +1,4 @@
-"""What `longtail info` prints of a saved model."""
+"""Output of `longtail info` for a saved model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def info_table(info: ModelInfo) -> Table:
-    """What `longtail info` prints."""
+    """The table of `longtail info`."""
     shown = empty_table(escape(info.directory), ["", ""], right=False)
     for name, lines in _model_facts(info).items():
         shown.add_row(name, Text("\n".join(lines)))

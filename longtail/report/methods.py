@@ -1,4 +1,4 @@
-"""What `longtail methods` prints: the methods, or the settings of one, for people and for programs."""
+"""Output of `longtail methods`: all methods, or the settings of one, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from longtail.report.tables import empty_table
 
 
 def methods_table() -> Table:
-    """Every method and what it is."""
+    """All methods with their summaries."""
     shown = empty_table("Methods", ["method", "what it does"], right=False)
-    shown.columns[0].no_wrap = True  # a name is to be copied
+    shown.columns[0].no_wrap = True  # names are copied by users
     for about in methods_json():
         shown.add_row(about["name"], about["summary"])
     return shown
 
 
 def methods_json() -> list[dict[str, str]]:
-    """The same for programs."""
+    """All methods as JSON."""
     return [{"name": name, "summary": _summary(module)} for name, module in METHODS.items()]
 
 
 def settings_list(name: str, width: int = 80) -> str:
-    """Every setting of a method as `--set` takes it, below it meaning and source; names are never cut or broken."""
+    """All settings of a method as `--set` takes them, with meaning and source; names are never wrapped."""
     lines = [f"Settings of {name}"]
     for one in explain(method(name).Config()):
         lines += ["", f"{one.name} = {_as_set(one.default)}"]
@@ -48,14 +48,14 @@ def _as_set(value: object) -> str:
 
 
 def settings_json(name: str) -> dict[str, Any]:
-    """The same for programs."""
+    """The settings of a method as JSON."""
     settings = [dataclasses.asdict(line) for line in explain(method(name).Config())]
     module = METHODS[name.partition("/")[0]]
     return {"name": name, "summary": _summary(module), "settings": settings}
 
 
 def _summary(module: str) -> str:
-    """First line of a module's docstring, read and not imported: it may need packages that are not installed."""
+    """First line of a module's docstring, parsed without import: its packages may not be installed."""
     spec = find_spec(module)
     source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

@@ -24,7 +24,7 @@ BLUE, INK, FAINT = "#08306b", "#333333", "#dddddd"
 
 
 def evaluation_plots(evaluation: Evaluation, directory: Path) -> list[Path]:
-    """Draw precision and recall by label frequency, recall by depth, and reliability; the PNG files written."""
+    """Plot precision and recall by label frequency, recall by depth, and reliability; returns the PNG files written."""
     drawn = {"recall-curve.png": _recall_curve(evaluation)}
     if evaluation.reliability is not None:
         drawn["reliability.png"] = _reliability_diagram(evaluation, evaluation.reliability)
@@ -36,7 +36,7 @@ def evaluation_plots(evaluation: Evaluation, directory: Path) -> list[Path]:
 
 
 def edge_plots(model: Predictor, directory: Path) -> list[Path]:
-    """Draw how the weights of learned edges are distributed, for models that have a graph; the PNG files written."""
+    """Plot the distribution of learned edge weights, for models with a graph; returns the PNG files written."""
     from longtail.index.graph import graphs_of
 
     found = list(graphs_of(model))
@@ -65,7 +65,7 @@ def _label_counts(falling: np.ndarray) -> str:
 def _precision_by_decile(evaluation: Evaluation) -> Figure:
     figure, axes = _figure("Precision by label frequency", _whose(evaluation))
     names = [f"P@{k}" for k in ks_of(evaluation.metrics, "P")]
-    totals = {name: f"{name} = {evaluation.metrics[name]:.1f}" for name in names}  # what the bars of a colour add up to
+    totals = {name: f"{name} = {evaluation.metrics[name]:.1f}" for name in names}  # the bars of a colour sum to this
     _bars(axes, {totals[name]: [at.contribution[name] for at in evaluation.by_decile] for name in names})
     axes.set(ylabel="contribution to P@k (%)")
     return figure
@@ -106,7 +106,7 @@ def _edge_weights(index: GraphIndex, method: str) -> Figure:
     shares = index.graph.mean_shares()
     figure, axes = _figure("How a cluster divides its weight among its labels", f"{method}, mean of all clusters")
     axes.loglog(np.arange(1, len(shares) + 1), np.maximum(shares, 1e-12), color=BLUE, linewidth=2)
-    if np.isfinite(index.beta):  # in a partition every edge is sure
+    if np.isfinite(index.beta):  # in a partition every edge has weight 1
         axes.axhline(1 / index.beta, color="#999999", linewidth=1, linestyle="--")
         told = "1/β: above it an edge is sure"
         axes.annotate(told, (1, 1 / index.beta), (0, 4), textcoords="offset points", fontsize=9)
@@ -122,7 +122,7 @@ def _recall_curve(evaluation: Evaluation) -> Figure:
     axes.plot(np.arange(1, len(curve) + 1), curve, color=BLUE, linewidth=2, clip_on=False)
     for k in (k for k in marked if k <= len(curve)):
         axes.plot(k, curve[k - 1], "o", color=BLUE, markersize=5, clip_on=False)
-        # Below the curve, where the line never is, unless the axis is there; the last one must stay inside.
+        # Below the curve, clear of the line, unless the axis is there; the last one must stay inside.
         side, right = ("right", 2) if k == len(curve) else ("left", 6)
         offset = (right, -14 if curve[k - 1] > 8 else 6)
         axes.annotate(f"{curve[k - 1]:.1f}", (k, curve[k - 1]), offset, textcoords="offset points", ha=side, fontsize=9)
@@ -134,7 +134,7 @@ def _recall_curve(evaluation: Evaluation) -> Figure:
 def _bars(axes: Axes, series: dict[str, list[float]]) -> None:
     from matplotlib import colormaps
 
-    shades = colormaps["Blues_r"](np.linspace(0, 0.6, len(series)))  # dark to light: told apart in grey, too
+    shades = colormaps["Blues_r"](np.linspace(0, 0.6, len(series)))  # dark to light: distinguishable in greyscale
     width = 0.8 / len(series)
     deciles = np.arange(1, len(next(iter(series.values()))) + 1)
     for at, (name, heights) in enumerate(series.items()):

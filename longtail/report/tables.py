@@ -1,4 +1,4 @@
-"""How a table looks in the terminal."""
+"""Style of terminal tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.table import Table
 
 
 def empty_table(title: str, columns: Iterable[str], *, right: bool = True) -> Table:
-    """A table with its title and columns; all but the first are numbers, unless told."""
+    """A table with title and columns; all but the first are right-aligned by default."""
     shown = Table(
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, header_style="", collapse_padding=True
     )
@@ -19,5 +19,5 @@ def empty_table(title: str, columns: Iterable[str], *, right: bool = True) -> Ta
 
 
 def number(value: float | None) -> str:
-    """Two decimals, or nothing."""
+    """Two decimals; an empty string for None."""
     return "" if value is None else f"{value:.2f}"

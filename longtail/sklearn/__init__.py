@@ -1,9 +1,9 @@
-"""Longtail as a scikit-learn estimator: labels go out in the form they came in.
+"""Longtail as a scikit-learn estimator: predictions have the form of the labels in `fit`.
 
     y in fit                                    predict                          score
     label lists, [["cat", "pet"], ["dog"]]      label lists, best label first    nDCG@k
     a 0/1 matrix, dense or sparse               a 0/1 matrix of the same kind    nDCG@k
-    one class a document, ["cat", "dog"]        one class a document             accuracy
+    one class per document, ["cat", "dog"]      one class per document           accuracy
 
 A row of strings is a label list, a row of numbers is a row of a matrix, as everywhere in scikit-learn.
 """
@@ -36,27 +36,27 @@ except ImportError:
     raise MissingExtraError("longtail.sklearn", "sklearn") from None
 
 
-MOST_CELLS = 100_000_000  # of predict_proba's dense answer: with the ranking it is made from, about 2 GB
+MOST_CELLS = 100_000_000  # of predict_proba's dense result: about 2 GB including the ranking
 
 
 AUTO_TARGETS = {AUTO: "f1"}
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator):
-    """Any method of Longtail where scikit-learn expects a classifier.
+    """Any method of Longtail as a scikit-learn classifier.
 
-    `k` and `threshold` say which labels `predict` returns: at most the `k` best of a document, and of those the
-    ones that score at least `threshold`.  Its default is near the best F1 of `linear` on corpora we measured;
-    where labels are thousands a half is too strict.  Better, let it be chosen: "auto" or "f1" for the best F1,
-    "precision=0.9" or "recall=0.8" for the most at that precision or recall.  Then a tenth of the documents is held out
-    of training, by which scores become probabilities and the threshold (`threshold_`) is chosen.
+    `predict` returns at most the `k` best labels of a document that score at least `threshold`.  Its default is near
+    the best F1 of `linear` on corpora we measured; with thousands of labels 0.5 is too strict.  It is better to choose
+    it on held-out documents: "auto" or "f1" for the best F1, "precision=0.9" or "recall=0.8" for the best recall or
+    precision at that value.  Then a tenth of the documents is held out of training to calibrate the scores and choose
+    the threshold (`threshold_`).
 
-    `run` is a directory in which a killed training goes on where it stopped; leave it out when cross-validating, where
-    every fold is a training of its own.  `settings` are the method's own (`longtail methods METHOD` explains them),
-    set, cloned and searched like any other parameter.
+    `run` is a directory from which a killed training is resumed; omit it in cross-validation, where every fold is a
+    separate training.  `settings` are those of the method (see `longtail methods METHOD`), set, cloned and searched
+    like any other parameter.
 
-    X is texts, or a numeric matrix of features, dense or sparse.  After `fit` there are `classes_`, `predictor_`
-    (the `longtail.Predictor`, to save or to ask for label names) and, for features, `n_features_in_`.
+    X is texts, or a numeric matrix of features, dense or sparse.  `fit` sets `classes_`, `predictor_` (the
+    `longtail.Predictor`, which can be saved and has the label names) and, for features, `n_features_in_`.
 
     >>> texts = ["a cat that purrs", "a dog that barks", "a purring cat at home", "a barking dog at home"]
     >>> tags = [["cat"], ["dog"], ["cat", "home"], ["dog", "home"]]
@@ -76,31 +76,31 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         threshold: float | str = 0.1,
         run: str | Path | None = None,
         seed: int = 0,
-        **settings: Any,  # noqa: ANN401 - the method's own Config checks them, in fit
+        **settings: Any,  # noqa: ANN401 - checked by the method's Config in fit
     ):
         self.method, self.k, self.threshold, self.run, self.seed = method, k, threshold, run, seed
         self._settings = settings
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, the method's settings among them."""
+        """The parameters, including the settings of the method."""
         return super().get_params(deep) | self._settings
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - scikit-learn's signature
-        """Change parameters; a name that is not one of ours is a setting, which `fit` checks."""
+        """Change parameters; unknown names are settings of the method, checked in `fit`."""
         ours = params.keys() & super().get_params(deep=False).keys()
         super().set_params(**{name: params[name] for name in ours})
         self._settings = self._settings | {name: value for name, value in params.items() if name not in ours}
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        # Not `string`: to scikit-learn that means matrices of strings, and our texts come in one dimension.
+        # Not `string`: in scikit-learn that means 2-d arrays of strings; our texts are one-dimensional.
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.input_tags.sparse = True
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn which documents get which labels."""
+        """Train the method on documents and their labels."""
         self._check_params()
         documents = self._documents(X, reset=True)
         target = target_of(y)
@@ -109,7 +109,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         corpus = Corpus(documents, target.matrix(y), label_set, name="X").fingerprinted()
         if isinstance(self.threshold, str) and not isinstance(target, Classes):
             self.predictor_, self.threshold_ = self._chosen(corpus, self.threshold)
-        else:  # one class a document is its best, whatever the threshold
+        else:  # one class per document: the best, regardless of threshold
             self.predictor_ = self._trained(corpus)
             self.threshold_ = 0.0 if isinstance(self.threshold, str) else float(self.threshold)
         self.classes_, self._target = target.classes, target
@@ -119,7 +119,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         return train(self.method, corpus, self.run, seed=self.seed, **self._settings)
 
     def _chosen(self, corpus: Corpus, target: str) -> tuple[Predictor, float]:
-        """A model of most documents, and the threshold that serves the target best on the others."""
+        """A model trained on most documents, and the best threshold for the target on the others."""
         learning, held = corpus.hold_out(VALID_DOCUMENTS, self.seed)
         if held.labels.nnz == 0:
             raise CorpusError(
@@ -137,18 +137,16 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
     def predict_topk(self, X: ArrayLike, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k best labels of each document and their scores, (documents, k) each, best first.
 
-        The answer is k wide however many labels there are, but never wider than their number or 1,000, whichever is
-        more.  Where a document has fewer than k candidates the label is None (-1 where labels are the columns of a
-        matrix) and the score 0.
+        The width is k, limited to the number of labels or 1,000, whichever is more.  Where a document has fewer than k
+        candidates the label is None (-1 if y was a matrix) and the score 0.
         """
         ranking = self._rank(self._asked(X), self.k if k is None else k)
         return self._target.named(ranking.labels), ranking.scores
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """The score of every label, (documents, labels); where a document has one class its scores sum to 1.
+        """The score of every label, (documents, labels); with one class per document, scores sum to 1.
 
-        A label that the method did not even consider scores 0.  The array is dense, as scikit-learn expects,
-        and refused where it would be huge.
+        Labels that are not candidates score 0.  The array is dense, as scikit-learn expects; too large ones raise.
         """
         documents = self._asked(X)
         n_labels = len(self.classes_)
@@ -161,9 +159,9 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         return shares(ranking, n_labels) if self._one_class else dense(ranking, n_labels)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy where a document has one class, else nDCG@k of the k best labels, whatever their scores.
+        """Accuracy with one class per document, else nDCG@k of the k best labels, regardless of threshold.
 
-        Between 0 and 1.  A label that training never saw counts as missed, a document without labels as 0.
+        Between 0 and 1.  A label unseen in training counts as missed, a document without labels as 0.
         """
         check_is_fitted(self)
         if self._one_class:
@@ -174,7 +172,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _lowest(self) -> float:
-        """A number can be changed after fitting, as by `set_params`; what was chosen stays chosen."""
+        """The threshold in effect: a number may be changed after `fit`, a chosen one is fixed."""
         return self.threshold_ if isinstance(self.threshold, str) else self.threshold
 
     @property
@@ -190,7 +188,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
         return self._documents(X, reset=False)
 
     def _documents(self, X: ArrayLike, *, reset: bool) -> Documents:
-        if reset:  # what an earlier fit knew about its features
+        if reset:  # set by an earlier fit
             for stale in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
                 delattr(self, stale)
         texts = texts_of(X)
@@ -210,11 +208,11 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
             check_threshold(self.threshold)
 
 
-# -- what X can be --------------------------------------------------------------------------------------------------
+# -- forms of X -----------------------------------------------------------------------------------------------------
 
 
 def texts_of(X: ArrayLike) -> Iterable[str] | None:
-    """X if it is texts, None if it is something else."""
+    """X if it consists of texts, else None."""
     if isinstance(X, str):
         raise CorpusError("X is one text; put it in a list: [text]")
     if not iterable(X) or getattr(X, "ndim", 1) != 1:
@@ -230,7 +228,7 @@ def texts_of(X: ArrayLike) -> Iterable[str] | None:
 
 
 def check_pairs(X: ArrayLike, y: ArrayLike) -> None:
-    """Raise unless every document has its row of labels."""
+    """Raise unless X and y have the same length."""
     try:
         check_consistent_length(X, y)
     except ValueError as error:
@@ -238,14 +236,14 @@ def check_pairs(X: ArrayLike, y: ArrayLike) -> None:
 
 
 class LengthsError(CorpusError, ValueError):
-    """A ValueError too, as scikit-learn expects of every estimator."""
+    """Also a ValueError, as scikit-learn requires."""
 
 
-# -- rankings as scikit-learn wants them ---------------------------------------------------------------------------
+# -- rankings in scikit-learn's forms ------------------------------------------------------------------------------
 
 
 def with_a_class(ranking: Ranking, counts: np.ndarray) -> Ranking:
-    """The most frequent label where the method has none: every document has a class."""
+    """Fill rows without labels with the most frequent label, so that every document has a class."""
     labels = ranking.labels.copy()
     labels[labels[:, 0] == PAD, 0] = counts.argmax()
     return Ranking(labels, ranking.scores)
@@ -255,11 +253,11 @@ def dense(ranking: Ranking, n_labels: int) -> np.ndarray:
     """The score of every label, 0 for those not ranked."""
     cells = np.zeros((len(ranking), n_labels + 1))
     np.put_along_axis(cells, ranking.labels, ranking.scores, axis=1)
-    return cells[:, :n_labels]  # PAD, which is -1, fell into the column behind
+    return cells[:, :n_labels]  # PAD (-1) went to the last, extra column
 
 
 def shares(ranking: Ranking, n_labels: int) -> np.ndarray:
-    """The share of every label in its document's scores; where all are 0, the ranked ones share alike."""
+    """Scores normalised to sum 1 per document; uniform over the ranked labels if all are 0."""
     scores = np.where(ranking.scores[:, :1] == 0, np.float32(1), ranking.scores)
     cells = dense(Ranking(ranking.labels, scores), n_labels)
     cells /= cells.sum(axis=1, keepdims=True)

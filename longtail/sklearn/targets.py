@@ -1,4 +1,4 @@
-"""The forms of y: label lists, a 0/1 matrix, one class a document; labels go out in the form they came in."""
+"""The forms of y: label lists, a 0/1 matrix, one class per document; predictions have the same form."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from longtail.corpus import PAD
 from longtail.errors import CorpusError
 from longtail.ranking import Ranking
 
-ArrayLike: TypeAlias = Any  # scikit-learn's word: texts, arrays, sparse matrices, data frames, lists of lists
+ArrayLike: TypeAlias = Any  # scikit-learn's term: texts, arrays, sparse matrices, data frames, lists of lists
 
 
 @dataclass(frozen=True)
 class LabelLists:
-    """For each document the names of its labels."""
+    """The label names of each document."""
 
     classes: np.ndarray
 
     @classmethod
     def of(cls, y: ArrayLike) -> LabelLists:
-        """All labels there are."""
+        """Collect all labels of y."""
         return cls(np.array(sorted(set().union(*label_rows(y))), object))
 
     def matrix(self, y: ArrayLike) -> sp.csr_array:
-        """A label that training never saw gets a column behind the known ones: it cannot be found, only missed."""
+        """0/1 matrix of y; labels unseen in training get columns after the known ones and count as missed."""
         column = {label: at for at, label in enumerate(self.classes)}
         rows = label_rows(y)
         indices = np.array([column.setdefault(label, len(column)) for row in rows for label in row], np.int32)
@@ -38,17 +38,17 @@ class LabelLists:
         return sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(column)))
 
     def answer(self, ranking: Ranking, threshold: float) -> list[list[str]]:
-        """For each document its labels, best first."""
+        """The labels of each document, best first."""
         return [[self.classes[at] for at in row if at != PAD] for row in ranking.above(threshold).labels.tolist()]
 
     def named(self, labels: np.ndarray) -> np.ndarray:
-        """Names, None for no label."""
+        """Names of labels; None for PAD."""
         return _or_none(self.classes, labels)
 
 
 @dataclass(frozen=True)
 class Indicator:
-    """A 0/1 matrix (documents, labels); labels are called by the numbers of their columns."""
+    """A 0/1 matrix (documents, labels); labels are column indices."""
 
     classes: np.ndarray
     dtype: np.dtype
@@ -56,12 +56,12 @@ class Indicator:
 
     @classmethod
     def of(cls, y: ArrayLike) -> Indicator:
-        """Its columns, and what kind of matrix to answer with."""
+        """Record the columns and the matrix type to return."""
         cells = check_array(y, accept_sparse=True, input_name="y")
         return cls(np.arange(cells.shape[1]), cells.dtype, sp.issparse(cells))
 
     def matrix(self, y: ArrayLike) -> sp.csr_array:
-        """The cells that are 1, without stored zeros."""
+        """Sparse 0/1 matrix of y without stored zeros."""
         cells = sp.csr_array(check_array(y, accept_sparse="csr", input_name="y"), dtype=np.float32, copy=True)
         cells.eliminate_zeros()
         cells.sum_duplicates()
@@ -72,7 +72,7 @@ class Indicator:
         return cells
 
     def answer(self, ranking: Ranking, threshold: float) -> np.ndarray | sp.csr_array:
-        """A matrix like y, 1 for the labels of each document."""
+        """A matrix of the same type as y, 1 for the labels of each document."""
         labels = ranking.above(threshold).labels
         rows, places = np.nonzero(labels != PAD)
         ones, shape = np.ones(len(rows), self.dtype), (len(ranking), len(self.classes))
@@ -80,44 +80,44 @@ class Indicator:
         return cells if self.sparse else cells.toarray()
 
     def named(self, labels: np.ndarray) -> np.ndarray:
-        """Numbers of columns, -1 for no label."""
+        """Column indices; -1 for PAD."""
         return labels
 
 
 @dataclass(frozen=True)
 class Classes:
-    """One class a document."""
+    """One class per document."""
 
     classes: np.ndarray
 
     @classmethod
     def of(cls, y: ArrayLike) -> Classes:
-        """All classes there are."""
+        """Collect all classes of y."""
         return cls(np.unique(column_or_1d(y, warn=True)))
 
     def matrix(self, y: ArrayLike) -> sp.csr_array:
-        """A single 1 in each row."""
+        """0/1 matrix of y with a single 1 in each row."""
         indices = np.searchsorted(self.classes, column_or_1d(y)).astype(np.int32)
         ones, indptr = np.ones(len(indices), np.float32), np.arange(len(indices) + 1)
         return sp.csr_array((ones, indices, indptr), shape=(len(indices), len(self.classes)))
 
     def answer(self, ranking: Ranking, threshold: float) -> np.ndarray:
-        """The best class, however low it scores: every document has one."""
+        """The best class of each document, regardless of score."""
         return self.classes[ranking.labels[:, 0]]
 
     def named(self, labels: np.ndarray) -> np.ndarray:
-        """Classes, None for no class."""
+        """Names of classes; None for PAD."""
         return _or_none(self.classes, labels)
 
 
 def _or_none(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.concatenate([classes.astype(object), [None]])[labels]  # PAD, which is -1, finds the None at the end
+    return np.concatenate([classes.astype(object), [None]])[labels]  # PAD (-1) selects the None at the end
 
 
 Target = LabelLists | Indicator | Classes
 
 
-# What is not label lists, by scikit-learn's names.
+# Forms other than label lists, by scikit-learn's names.
 TARGETS: dict[str, type[Classes] | type[Indicator]] = {
     "binary": Classes,
     "multiclass": Classes,
@@ -126,7 +126,7 @@ TARGETS: dict[str, type[Classes] | type[Indicator]] = {
 
 
 def target_of(y: ArrayLike) -> Target:
-    """The form of y, by what it holds."""
+    """Detect the form of y."""
     if y is None:
         raise ValueError("ExtremeClassifier requires y to be passed, but the target y is None")
     if holds_label_lists(y):
@@ -139,14 +139,14 @@ def target_of(y: ArrayLike) -> Target:
 
 
 def holds_label_lists(y: ArrayLike) -> bool:
-    """Whether y's rows hold strings; rows of numbers are rows of a matrix."""
+    """Whether the rows of y are lists of strings; rows of numbers form a matrix."""
     if not iterable(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
         return False
     return any(isinstance(label, str) for row in y if _is_label_list(row) for label in row)
 
 
 def label_rows(y: ArrayLike) -> list[list[str]]:
-    """Each document's labels, sorted, none twice."""
+    """The labels of each document, sorted, without duplicates."""
     for at, row in enumerate(y):
         if not _is_label_list(row):
             raise CorpusError(f"row {at} of y is {row!r}; write each document's labels as a list, be it an empty one")
@@ -161,5 +161,5 @@ def _is_label_list(row: ArrayLike) -> bool:
 
 
 def iterable(value: ArrayLike) -> bool:
-    """Whether rows can be had one by one, as texts or label lists; those of a sparse matrix are neither."""
+    """Whether a value can be iterated as texts or label lists; sparse matrices cannot."""
     return hasattr(value, "__iter__") and not sp.issparse(value)

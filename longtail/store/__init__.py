@@ -1,7 +1,7 @@
-"""Values on disk without pickle: arrays in safetensors, the rest in JSON, everything or nothing.
+"""Values on disk without pickle: arrays in safetensors, the rest in JSON, written atomically.
 
-What can be stored is what a reader of another language could open: numbers, strings, lists of strings,
-arrays, arrays by name, sparse matrices, Texts, and dataclasses of these.
+Storable are numbers, strings, lists of strings, arrays, dictionaries of arrays, sparse matrices, Texts, and
+dataclasses of these: all readable from other languages.
 
     directory/
     ├── value.json             the plain fields, nested as the dataclasses are

@@ -21,11 +21,11 @@ _DTYPES = {
 def mapped_bytes(path: Path) -> np.ndarray:
     """A file as a read-only array of bytes, mapped from disk.
 
-    Not an np.memmap: process pools send that as the name of its file, and a model trained without a run
-    directory has outlived its file.
+    Not an np.memmap: process pools pickle that as its file name, and the file of a model trained without a run
+    directory is already deleted.
     """
     with path.open("rb") as file:
-        if not path.stat().st_size:  # nothing cannot be mapped
+        if not path.stat().st_size:  # empty files cannot be mapped
             return np.zeros(0, np.uint8)
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
@@ -33,8 +33,8 @@ def mapped_bytes(path: Path) -> np.ndarray:
 def mapped_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file as read-only views of the mapped file.
 
-    The safetensors package judges the header, whose offsets could point anywhere.  The views are our own: the package
-    copies into memory for NumPy, and a model of many gigabytes should open at once.
+    The safetensors package validates the header.  The views are made here, because the package copies arrays into
+    memory for NumPy, and a model of many gigabytes should open instantly.
     """
     try:
         with safe_open(path, "numpy"):
@@ -49,7 +49,7 @@ def mapped_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def _view(file: np.ndarray, start: int, about: dict[str, Any]) -> np.ndarray:
     begin, end = about["data_offsets"]
-    # Through a memoryview, not as a slice of the array: scipy copies what it sees is a small part of a larger array.
+    # Through a memoryview, not as a slice: scipy copies an array that it sees as a small part of a larger one.
     view = np.frombuffer(file.data[start + begin : start + end], _DTYPES[about["dtype"]]).reshape(about["shape"])
     if not view.flags.aligned:
         raise ValueError("numbers that do not begin where a processor reads them")

@@ -1,7 +1,7 @@
-"""A directory that appears whole or not at all.
+"""Atomic writing of directories.
 
-Files are written to a hidden directory beside the target, which is renamed when it is whole; where one of its kind
-stands already, the two are swapped in one step.
+Files are written to a hidden directory beside the target, which is renamed when complete; an existing directory of the
+same kind is swapped with it in one step.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ def whole_directory(target: Path, kind: Kind = VALUE) -> Iterator[Path]:
 
 @contextmanager
 def _building(target: Path) -> Iterator[Path]:
-    """A new directory beside `target`, deleted in the end unless it was renamed."""
+    """A new directory beside `target`, deleted at the end unless it was renamed."""
     building, mark = _begun(target)
     try:
         with mark:
             yield building
     finally:
-        if (building / UNFINISHED).exists():  # after a swap the old directory has this name, and no mark
+        if (building / UNFINISHED).exists():  # after a swap the old directory has this name, without the mark
             shutil.rmtree(building, ignore_errors=True)
 
 
 def _begun(target: Path) -> tuple[Path, IO[str]]:
     """A new directory beside `target`, and its mark.
 
-    The lock on the mark tells other processes that its writer lives; the system releases it however the writer dies.
+    The lock on the mark shows other processes that the writer lives; the system releases it when the writer dies.
     """
     while True:
         building = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         building.mkdir()
-        with suppress(FileNotFoundError):  # swept before it had its mark
+        with suppress(FileNotFoundError):  # swept before the mark existed
             mark = (building / UNFINISHED).open("x")
-            with suppress(OSError):  # a file system without locks: then nobody sweeps
+            with suppress(OSError):  # a file system without locks: nothing is swept
                 fcntl.flock(mark, fcntl.LOCK_EX)
             if (building / UNFINISHED).exists():
                 return building, mark
-            mark.close()  # swept before it had its lock
+            mark.close()  # swept before the lock was taken
 
 
 def sweep(target: Path, kind: Kind) -> None:
-    """Delete what killed processes left beside `target`: new directories half written, old ones half deleted."""
+    """Delete half-written and half-deleted directories that killed processes left beside `target`."""
     for leftover in leftovers(target.parent, glob.escape(target.name)):
         try:
             with (leftover / UNFINISHED).open() as mark:
@@ -77,38 +77,38 @@ def sweep(target: Path, kind: Kind) -> None:
             if kind.mark is not None and not_ours(leftover, kind.mark, kind.name) is None:
                 delete(leftover)
             with suppress(OSError):
-                leftover.rmdir()  # an empty one
+                leftover.rmdir()  # empty
         except OSError:
-            continue  # its writer lives, or cannot be known to be dead
+            continue  # its writer may be alive
 
 
 def leftovers(directory: Path, names: str = "*") -> list[Path]:
-    """Directories under the names that `whole_directory` gives to what it has not finished."""
+    """Unfinished directories, recognised by the names that `whole_directory` gives them."""
     found = directory.glob(f".{names}.{'[0-9a-z_]' * 8}")
     return [path for path in found if path.is_dir() and not path.is_symlink()]
 
 
 def put_in_place(building: Path, target: Path, kind: Kind) -> None:
-    """Rename `building` to `target`; where one of its kind stands already, swap the two in one step."""
-    check_target(target, kind)  # again: hours may have passed since the first time
+    """Rename `building` to `target`, or swap the two if one of its kind exists."""
+    check_target(target, kind)  # again: hours may have passed since the first check
     if (target.is_dir() and any(target.iterdir())) or target.is_file():
         _replace(building, target, kind)
     else:
-        building.rename(target)  # which fails where something but an empty directory has come meanwhile
+        building.rename(target)  # fails if something other than an empty directory appeared meanwhile
     reach_disk(target.parent)
 
 
 def _replace(building: Path, target: Path, kind: Kind) -> None:
-    """Swap, look once more at what stood there, and delete it."""
+    """Swap, check the old directory once more, and delete it."""
     _swap(building, target)
-    if reason := in_the_way(building, kind):  # it came between the check and the swap
+    if reason := in_the_way(building, kind):  # appeared between the check and the swap
         _swap(building, target)
         raise kind.error(f"{target}: {reason}; choose another place, or move away what is there")
     delete(building)
 
 
 def _swap(one: Path, other: Path) -> None:
-    """Exchange two names atomically (Linux), so that a kill leaves the old directory or the new one."""
+    """Exchange two names atomically (Linux), so that a kill leaves either the old or the new directory."""
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     here, swap_names = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     if exchange is not None and exchange(here, os.fsencode(one), here, os.fsencode(other), swap_names) == 0:
@@ -124,9 +124,9 @@ def _swap(one: Path, other: Path) -> None:
 
 
 def delete(place: Path) -> None:
-    """Delete what is ours, as far as we may.
+    """Delete our files, as far as permissions allow.
 
-    The manifest goes last: if we are killed here, it tells the next `sweep` that the rest is ours.
+    The manifest goes last: after a kill it lets the next `sweep` recognise the remaining files as ours.
     """
     if not place.is_dir():
         place.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Small files: JSON and text, written whole or not at all, and bytes that have reached the disk."""
+"""Small JSON and text files, written atomically; fsync and checksums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longtail.errors import ModelError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a small file whole or not at all.  A device, a pipe or a link is written where it stands."""
+    """Write a small file atomically; a device, pipe or link is written in place."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_text(text, "utf-8")
         return
@@ -44,18 +44,18 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """JSON for people: indented, unicode as it is."""
+def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - any JSON value
+    """Write indented JSON with unescaped Unicode."""
     path.write_text(json_text(value), "utf-8")
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401
-    """What `write_json` writes."""
+    """The text that `write_json` writes."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401
-    """The other way, with a sentence when the file is not JSON."""
+    """Read JSON; raises an explained error if the file is not JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -63,7 +63,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object, with a sentence when the file holds anything else."""
+    """Read a JSON object; raises an explained error if the file holds anything else."""
     value = read_json(path)
     if not isinstance(value, dict):
         raise ModelError(f"{path}: it must hold a JSON object in braces, not {value!r:.40}")

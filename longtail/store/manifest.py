@@ -12,20 +12,20 @@ from longtail.errors import ModelError
 from longtail.store.files import reach_disk, read_object, sha256, write_json
 
 MANIFEST = "manifest.json"
-UNFINISHED = ".unfinished"  # in a directory that is being written; locked for as long as its writer lives
+UNFINISHED = ".unfinished"  # in a directory being written; locked while its writer lives
 
 
 def finished(directory: Path) -> bool:
-    """Whether a directory was written to its end."""
+    """Whether a directory was written completely."""
     return (directory / MANIFEST).is_file()
 
 
 def write_manifest(directory: Path) -> None:
-    """The last file: names the others with their sha256, after all of them have reached the disk."""
+    """Fsync all files, then write the manifest with their sha256."""
     files = [path for path in files_below(directory) if path.name != UNFINISHED]
-    mode = (directory / UNFINISHED).stat().st_mode & 0o777  # as the umask wants it
+    mode = (directory / UNFINISHED).stat().st_mode & 0o777  # follows the umask
     for path in files:
-        if path.stat().st_mode & 0o777 != mode:  # safetensors makes files for their owner alone
+        if path.stat().st_mode & 0o777 != mode:  # safetensors creates files readable by their owner only
             path.chmod(mode)
         reach_disk(path)
     digests = {str(path.relative_to(directory)): sha256(path) for path in files}
@@ -35,12 +35,12 @@ def write_manifest(directory: Path) -> None:
 
 
 def files_below(directory: Path) -> list[Path]:
-    """Everything below that is not a directory, in order."""
+    """All files below a directory, sorted."""
     return sorted(path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
 def named_in_manifest(directory: Path) -> set[str]:
-    """The files that we put into a directory; empty where there is no manifest of ours."""
+    """The files named in the manifest; empty if there is none of ours."""
     try:
         ours = set(json.loads((directory / MANIFEST).read_text("utf-8"))["sha256"])
     except (OSError, ValueError, LookupError, TypeError):
@@ -49,7 +49,7 @@ def named_in_manifest(directory: Path) -> set[str]:
 
 
 def verify(directory: Path) -> None:
-    """Raise unless every file is there with the bytes that were written, and no other file poses as one of them."""
+    """Raise unless every file has the bytes that were written, and no unknown file could be read as one of them."""
     if not directory.is_dir():
         raise ModelError(f"{directory}: no such directory")
     if finished(directory / "model"):
@@ -58,7 +58,7 @@ def verify(directory: Path) -> None:
         raise ModelError(f"{directory}: no {MANIFEST}, so this is not a finished model; was the copy cut short?")
     digests = read_manifest(directory)
     _verify_names(directory, digests)
-    # Hashing leaves the interpreter's lock alone, so every core takes a file.
+    # Hashing releases the GIL, so threads hash files in parallel.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         found = threads.map(sha256, [directory / name for name in digests])
         for (name, digest), now in zip(digests.items(), found):
@@ -67,7 +67,7 @@ def verify(directory: Path) -> None:
 
 
 def _verify_names(directory: Path, digests: dict[str, str]) -> None:
-    """Raise unless just those files are there, of all that could be ours, that the manifest names."""
+    """Raise unless the files that could be ours are exactly those in the manifest."""
     for name in digests:
         if not (directory / name).is_file():
             raise ModelError(f"{directory / name}: missing; copy the model again or save it anew")
@@ -77,7 +77,7 @@ def _verify_names(directory: Path, digests: dict[str, str]) -> None:
 
 
 def read_manifest(directory: Path) -> dict[str, str]:
-    """The sha256 of every file by its name, checked to be just that."""
+    """The sha256 of every file by name, validated."""
     digests = read_object(directory / MANIFEST).get("sha256")
     if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
         raise ModelError(f"{directory / MANIFEST}: it must hold the sha256 of every file by name; copy the model again")
@@ -88,7 +88,7 @@ def read_manifest(directory: Path) -> dict[str, str]:
 
 
 def _files_of_ours(directory: Path) -> Iterator[Path]:
-    """Files that we would read if they were in the way; a note that somebody put beside them is none."""
+    """Files that loading would read; other files, such as a user's notes, are ignored."""
     for path in directory.rglob("*"):
         if path.suffix in (".json", ".jsonl", ".safetensors", ".npy") and path != directory / MANIFEST:
             yield path

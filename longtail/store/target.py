@@ -1,4 +1,4 @@
-"""Where a directory may be written: what may be replaced, and what the operating system refuses, in a sentence."""
+"""Checks where a directory may be written and what it may replace; errors of the operating system as messages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from longtail.store.manifest import files_below, finished, named_in_manifest
 
 @dataclass(frozen=True)
 class Kind:
-    """What a directory holds.  Only a directory of the same kind is ever replaced."""
+    """The kind of a directory's content.  A directory is only replaced by one of the same kind."""
 
-    name: str  # as it stands in sentences
-    mark: str | None  # the file that every directory of this kind has; None: nothing is ever replaced
+    name: str  # used in messages
+    mark: str | None  # a file that every directory of this kind has; None: never replaced
     error: type[LongtailError] = ModelError
-    private: bool = False  # lies where nobody else writes (a run's stages, the cache): replaced in whatever state
-    instead: str = "choose another place"  # what to do where it cannot be written
+    private: bool = False  # only we write there (stages of a run, the cache): replaced in any state
+    instead: str = "choose another place"  # advice if it cannot be written
 
 
 VALUE = Kind("a stored value", "value.json")
@@ -34,23 +34,23 @@ MODEL = Kind("a model", "model.json")
 
 
 def named(path: str | Path) -> Path:
-    """A path to write to.  An empty one is refused: it would mean the current directory."""
+    """Validate an output path; an empty one would mean the current directory."""
     if not str(path):
         raise ConfigError("an empty path was given to write to; name a file or a directory (. is the current one)")
     return Path(path)
 
 
 def followed(path: Path) -> Path:
-    """The place itself.  A symbolic link stays, and the directory that it points to is written."""
+    """Resolve symbolic links: the link stays and its target is written."""
     try:
         return path.resolve() if path.is_symlink() or path.name in ("", "..") else path
-    except RuntimeError as error:  # links in a circle
+    except RuntimeError as error:  # a cycle of links
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 @contextmanager
 def told(place: Path, error: type[LongtailError], instead: str = VALUE.instead) -> Iterator[None]:
-    """Turn what the operating system refuses into an `error` whose sentence names `place`."""
+    """Convert errors of the operating system to an `error` whose message names `place`."""
     try:
         yield
     except (OSError, SafetensorError) as failure:
@@ -59,7 +59,7 @@ def told(place: Path, error: type[LongtailError], instead: str = VALUE.instead) 
 
 
 def _system_error(error: SafetensorError) -> OSError:
-    """safetensors reports a full disk as an error of its own, which ends in "(os error 28)"."""
+    """The OSError behind a SafetensorError, whose message ends in, say, "(os error 28)"."""
     number = re.search(r"\(os error (\d+)\)", str(error))
     if number is None:
         raise error
@@ -67,7 +67,7 @@ def _system_error(error: SafetensorError) -> OSError:
 
 
 def check_target(target: Path, kind: Kind) -> None:
-    """Raise unless `target` can become a directory of this kind and nothing else is lost."""
+    """Raise unless `target` can become a directory of this kind without losing other files."""
     with told(target, kind.error, kind.instead):
         target = followed(target)
         if reason := in_the_way(target, kind):
@@ -76,7 +76,7 @@ def check_target(target: Path, kind: Kind) -> None:
 
 
 def check_writable(directory: Path) -> None:
-    """Raise unless files can be made in this directory, or the directory can where there is none yet."""
+    """Raise unless this directory, or its first existing parent, is writable."""
     whole = directory.absolute()
     above = next(place for place in (whole, *whole.parents) if place.exists())
     if not above.is_dir():
@@ -99,7 +99,7 @@ def in_the_way(target: Path, kind: Kind) -> str | None:
 
 
 def not_ours(directory: Path, mark: str, name: str) -> str | None:
-    """What says that a directory is of another kind, or which file in it somebody else put there."""
+    """Why a directory is of another kind, or which foreign file it contains."""
     ours = named_in_manifest(directory)
     if mark not in ours:
         run = f"; the model of a run is {directory / 'model'}" if finished(directory / "model") else ""

@@ -25,17 +25,17 @@ Value = TypeVar("Value")
 
 
 def write(directory: Path, value: Any) -> None:  # noqa: ANN401 - any storable value
-    """Put the files of `value` into an existing directory (see `whole_directory`)."""
+    """Write the files of `value` into an existing directory (see `whole_directory`)."""
     write_json(directory / "value.json", write_parts(directory, value, "arrays.safetensors"))
 
 
 def read(directory: Path, kind: type[Value]) -> Value:
-    """The value written there; `kind` says what it is.  Arrays are mapped from disk, not read."""
+    """Read the value of type `kind` in a directory.  Arrays are mapped from disk."""
     return read_parts(directory, kind, read_json(directory / "value.json"), "arrays.safetensors")
 
 
 def write_parts(directory: Path, value: Any, arrays_file: str) -> Any:  # noqa: ANN401
-    """Write the arrays and string lists of `value`; returns the rest, which JSON can hold."""
+    """Write the arrays and string lists of `value`; returns the rest for JSON."""
     arrays: dict[str, np.ndarray] = {}
     plain = _Writer(directory, arrays).take_apart(value, "")
     save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, directory / arrays_file)
@@ -43,12 +43,12 @@ def write_parts(directory: Path, value: Any, arrays_file: str) -> Any:  # noqa: 
 
 
 def read_parts(directory: Path, kind: type[Value], plain: Any, arrays_file: str) -> Value:  # noqa: ANN401
-    """The other way of `write_parts`; raises ModelError unless all that the classes declare holds (invariants.py)."""
+    """The inverse of `write_parts`; raises ModelError if a declared invariant is violated (invariants.py)."""
     return _read(directory, kind, plain, mapped_arrays(directory / arrays_file))
 
 
 def read_plain(directory: Path, kind: type[Value], plain: Any) -> Value:  # noqa: ANN401
-    """A dataclass without arrays, of what JSON holds of it."""
+    """A dataclass without arrays from its JSON."""
     return _read(directory, kind, plain, {})
 
 
@@ -66,10 +66,10 @@ def _read(directory: Path, kind: type[Value], plain: Any, arrays: dict[str, np.n
 class _Writer:
     directory: Path
     arrays: dict[str, np.ndarray]
-    written: dict[int, str] = field(default_factory=dict)  # where each dataclass was written, by its identity
+    written: dict[int, str] = field(default_factory=dict)  # path of each written dataclass, by its id()
 
     def take_apart(self, value: Any, path: str) -> Any:  # noqa: ANN401
-        """What JSON can hold of `value`; its arrays go to `arrays`, its lists of strings to files."""
+        """The JSON part of `value`; its arrays go to `arrays`, its lists of strings to files."""
         if dataclasses.is_dataclass(value):
             return self._take_dataclass(value, path)
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -82,7 +82,7 @@ class _Writer:
         return _take_arrays(value, path, self.arrays)
 
     def _take_dataclass(self, value: Any, path: str) -> dict[str, Any]:  # noqa: ANN401
-        """Its fields; of a part that several others share, where it was written first."""
+        """The fields; for a shared part, the path where it was written first."""
         if id(value) in self.written:
             return {SAME: self.written[id(value)]}
         self.written[id(value)] = path
@@ -90,7 +90,7 @@ class _Writer:
         return {name: self.take_apart(getattr(value, name), _at(path, name)) for name in names}
 
 
-SAME = "same as"  # in place of the fields of a part that is written elsewhere
+SAME = "same as"  # replaces the fields of a shared part written elsewhere
 
 
 def _are_named_arrays(value: Any) -> bool:  # noqa: ANN401
@@ -121,13 +121,13 @@ def _take_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:  
 class _Reader:
     directory: Path
     arrays: dict[str, np.ndarray]
-    found: dict[str, Any] = field(default_factory=dict)  # every dataclass read so far, by its path
+    found: dict[str, Any] = field(default_factory=dict)  # dataclasses read so far, by path
 
     def put_together(self, kind: Any, plain: Any, path: str) -> Any:  # noqa: ANN401
-        """The value of this kind at this path."""
+        """The value of type `kind` at this path."""
         origin, kinds = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):
-            # An absent value left no trace; arrays leave none in the JSON either, so look for theirs.
+            # None is not written, and arrays are not in the JSON: look for arrays at this path.
             if type(None) in kinds and plain is None and not self._has_arrays(path):
                 return None
             choices = tuple(choice for choice in kinds if choice is not type(None))
@@ -154,7 +154,7 @@ class _Reader:
         return origin(self.put_together(k, item, _at(path, str(at))) for at, (k, item) in pairs)
 
     def _put_dataclass(self, kind: Any, plain: Any, path: str) -> Any:  # noqa: ANN401
-        """A dataclass of parts that are whole, checked to fit together."""
+        """A dataclass built from its parts, with its invariants checked."""
         given, hints = _as_plain(dict, plain, path), typing.get_type_hints(kind)
         if _is_shared(given):
             return self._shared((kind,), given[SAME], path)
@@ -163,14 +163,14 @@ class _Reader:
         parts = {name: self.put_together(hints[name], given[name], _at(path, name)) for name in given}
         try:
             value = kind(**parts)
-        except LongtailError as error:  # from __post_init__, which does not know where it is read
+        except LongtailError as error:  # from __post_init__, which does not know the path
             raise Unsound(f"{path or kind.__name__}: {error}") from error
         invariants.check(value, path or kind.__name__)
         self.found[path] = value
         return value
 
     def _shared(self, kinds: tuple[Any, ...], where: object, path: str) -> Any:  # noqa: ANN401
-        """A part that was read before, under another path."""
+        """A shared part, read before under another path."""
         value = self.found.get(where) if isinstance(where, str) else None
         if type(value) not in kinds:
             raise Unsound(f"{path} is the same as {where!r:.60}, where no {kinds[0].__name__} was read")
@@ -182,14 +182,14 @@ def _is_shared(plain: Any) -> bool:  # noqa: ANN401
 
 
 def _member(choices: tuple[Any, ...], plain: Any) -> Any:  # noqa: ANN401
-    """Which kind of a union this is: of several dataclasses, the one with these fields."""
+    """The matching type of a union: of several dataclasses, the one with these fields."""
     if len(choices) == 1 or not isinstance(plain, dict):
         return choices[0]
     return next((kind for kind in choices if not _wrong_fields(kind, plain)), choices[0])
 
 
 def _wrong_fields(kind: Any, given: dict[str, Any]) -> set[str]:  # noqa: ANN401
-    """Fields that are missing, and those that the dataclass does not have."""
+    """Missing and unknown fields of a dataclass."""
     fields = {item.name: item for item in dataclasses.fields(kind)}
     needed = {name for name, item in fields.items() if _has_no_default(item)}
     return (given.keys() - fields.keys()) | (needed - given.keys())
@@ -216,7 +216,7 @@ def _put_arrays(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray])
 
 
 def _matrix(plain: Any, path: str, arrays: dict[str, np.ndarray]) -> sp.csr_array:  # noqa: ANN401
-    """A sparse matrix; scipy itself checks neither that rows rise nor that columns exist."""
+    """A sparse matrix; validated here, as scipy checks neither row starts nor column indices."""
     data, indices, indptr = (_named(arrays, _at(path, part)) for part in _SPARSE)
     shape = _as_plain(dict, plain, path).get("shape")
     if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int and size >= 0 for size in shape)):
@@ -247,7 +247,7 @@ def _strings(path: Path) -> list[str]:
 
 
 def _as_plain(kind: Any, value: Any, path: str) -> Any:  # noqa: ANN401
-    """A value of JSON, if it is of the kind that is declared: a true is no 1, and a NaN is no number."""
+    """A JSON value, checked against its declared type: true is not 1, and NaN is not a number."""
     kind = typing.get_origin(kind) or kind
     if kind is float and type(value) is int:
         value = float(value) if abs(value) < 2**1000 else math.inf

@@ -1,4 +1,4 @@
-"""Stochastic weight averaging (Izmailov et al. 2018): the mean of a training's late weights generalises better."""
+"""Stochastic weight averaging (Izmailov et al. 2018): the mean of late weights generalises better."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 class Average:
     """The running mean of some parameters after batch `start`, `start + every`, `start + 2 * every`, …
 
-    Buffers are not averaged: they hold counts, tables and directions, whose mean is none of these.
+    Buffers are not averaged: the mean of counts, tables and directions is meaningless.
     """
 
     def __init__(self, parameters: dict[str, nn.Parameter], start: float, every: int):
@@ -21,7 +21,7 @@ class Average:
         self.means: dict[str, Tensor] = {}
 
     def take(self, batches: int) -> None:
-        """Count in the weights after so many batches, if it is their turn."""
+        """Add the weights after `batches` batches to the mean, if due."""
         late = batches - self.start
         if late < 0 or late % self.every:
             return
@@ -35,7 +35,7 @@ class Average:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Within the block the model has the mean weights; it changes nothing before the first are taken."""
+        """Give the model the mean weights inside the block; no effect before the first snapshot."""
         self._swap()
         try:
             yield
@@ -43,7 +43,7 @@ class Average:
             self._swap()
 
     def apply(self) -> None:
-        """The model takes the mean weights for good."""
+        """Replace the weights of the model by the mean."""
         with torch.no_grad():
             for name, mean in self.means.items():
                 self.parameters[name].copy_(mean)

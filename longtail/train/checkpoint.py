@@ -1,11 +1,11 @@
-"""A training on disk, without pickle: numbers in JSON, weights and optimiser state in safetensors.
+"""Checkpoints without pickle: numbers in JSON, weights and optimiser state in safetensors.
 
     training/NAME/
-    ├── last/     where a killed training goes on: weights, optimisers, average, position
-    ├── best/     the weights that did best on validation so far
-    └── final/    the trained weights; with these the other two are gone
+    ├── last/     checkpoint to resume from: weights, optimisers, average, position
+    ├── best/     the best weights on validation so far
+    └── final/    the trained weights; replaces the other two
 
-Randomness needs no place here: a training draws from a function of its seed and position (see loop.py).
+No random state is stored: it is a function of seed and position (see loop.py).
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ CHECKPOINT = store.Kind("a checkpoint", STATE, RunError, private=True)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and lasting buffers by name, tied ones once."""
+    """Parameters and persistent buffers by name, tied ones once."""
     named = dict(model.named_parameters()) | dict(model.named_buffers())
     lasting = model.state_dict().keys()
     return {name: tensor.detach() for name, tensor in named.items() if name in lasting}
 
 
 def write(place: Path, state: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-    """Put a checkpoint there, whole or not at all."""
+    """Write a checkpoint atomically."""
     with store.whole_directory(place, CHECKPOINT) as building:
         store.write_json(building / STATE, state)
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, building / TENSORS)
 
 
 def read(place: Path, device: torch.device) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The state and tensors written there."""
+    """Read state and tensors of a checkpoint."""
     try:
         store.verify(place)
     except ModelError as error:
         raise RunError(f"a checkpoint is damaged: {error}. Delete {place.parent} to train this part anew") from error
     with safe_open(place / TENSORS, "pt", device=str(device)) as file:
-        # Copies: what safe_open gives is a mapping of a file that the next checkpoint replaces.
+        # Copies: safe_open maps a file that the next checkpoint replaces.
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict
     return store.read_json(place / STATE), tensors
 
 
 def put_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """The model takes the weights of a checkpoint."""
+    """Load the weights of a checkpoint into the model."""
     here = weights_of(model)
     unlike = {name for name in here.keys() & tensors.keys() if here[name].shape != tensors[name].shape}
     unlike |= here.keys() ^ tensors.keys()
@@ -70,11 +70,11 @@ def put_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         here[name].copy_(tensor)
 
 
-# -- a training under way -----------------------------------------------------------------------------------------
+# -- an unfinished training ---------------------------------------------------------------------------------------
 
 
 def pack(model: nn.Module, groups: Iterable[Group], average: Average) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Everything that moves: numbers, and tensors under names that say whose they are."""
+    """State of model, optimisers and average: numbers, and tensors with prefixed names."""
     tensors = {f"model/{name}": tensor for name, tensor in weights_of(model).items()}
     tensors |= {f"average/{name}": tensor for name, tensor in average.means.items()}
     numbers: dict[str, float] = {}
@@ -88,7 +88,7 @@ def pack(model: nn.Module, groups: Iterable[Group], average: Average) -> tuple[d
 def unpack(
     state: dict[str, Any], tensors: dict[str, Tensor], model: nn.Module, groups: Iterable[Group], average: Average
 ) -> None:
-    """The other way: everything that moves is as it was."""
+    """The inverse of `pack`."""
     put_weights(model, _below("model/", tensors))
     average.count, average.means = state["averaged"], _below("average/", tensors)
     for group in groups:
@@ -101,8 +101,7 @@ def unpack(
 
 
 def _laid_out_like(parameter: nn.Parameter, value: Any) -> Any:  # noqa: ANN401 - a tensor or a number
-    # Fused optimisers walk parameter and state through memory side by side; files hold rows one after another,
-    # and a transposed parameter does not.
+    # Fused optimisers need equal strides of parameter and state; files are row-major, a transposed parameter is not.
     if isinstance(value, Tensor) and value.shape == parameter.shape:
         return torch.empty_like(parameter, dtype=value.dtype).copy_(value)
     return value
@@ -116,7 +115,7 @@ def _below(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish(place: Path, state: dict[str, Any], model: nn.Module) -> None:
-    """Write the trained weights and delete what only an unfinished training needs."""
+    """Write the trained weights and delete the checkpoints."""
     write(place / "final", state, weights_of(model))
     shutil.rmtree(place / "last", ignore_errors=True)
     shutil.rmtree(place / "best", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A run directory belongs to one run: one method, config and corpus, and one process at a time."""
+"""Claim a run directory for one run (method, config and corpus) and one process at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longtail.train.machine import versions
 
 @contextmanager
 def claimed(directory: Path, identity: dict[str, Any], corpus: Corpus) -> Iterator[IO[str]]:
-    """The log of a run directory that is ours alone."""
+    """Lock a run directory and open its log."""
     check_place(directory)
     with ExitStack() as files:
         with store.told(directory, RunError):
@@ -45,14 +45,14 @@ def _lock(lock: IO[str], directory: Path) -> None:
 
 
 def append(file: IO[str], text: str) -> None:
-    """Write at once.  A full disk fails here, and not once more when the file is closed, as buffered text would."""
+    """Write unbuffered: buffered text would fail on a full disk here and again when the file is closed."""
     data = text.encode()
     while data:
         data = data[os.write(file.fileno(), data) :]
 
 
 def _claim(directory: Path, identity: dict[str, Any], corpus: Corpus) -> None:
-    """Write what this run is, or refuse when the directory holds another one."""
+    """Write `run.json`, or raise if the directory holds another run."""
     path = directory / "run.json"
     if not path.exists():
         about = identity | {"corpus": corpus.fingerprint, "trained_on": _trained_on(corpus)}
@@ -72,17 +72,17 @@ def _claim(directory: Path, identity: dict[str, Any], corpus: Corpus) -> None:
 
 
 def _trained_on(corpus: Corpus) -> dict[str, Any]:
-    """For people: the fingerprint alone says whether it is the same corpus."""
+    """Description of the corpus for readers; only the fingerprint identifies it."""
     about = {"name": corpus.name, "documents": len(corpus), "labels": corpus.n_labels}
     return about | {"part_of": list(corpus.part_of)}
 
 
 def _another_corpus(before: dict[str, Any], corpus: Corpus) -> str:
-    """How the corpus differs from the one that a run was started on, as far as `run.json` tells."""
+    """How the corpus differs from the one in `run.json`."""
     was, now = before.get("trained_on"), _trained_on(corpus)
     if before.get("corpus") in corpus.part_of:
         return f"the run was started on all of {corpus.name}, and now --hold-out leaves some of its documents out"
-    if was is None:  # of a version that kept the fingerprint alone
+    if was is None:  # written by a version that kept only the fingerprint
         return f"the run was started on another corpus than {_counted(now)}"
     if corpus.fingerprint in was["part_of"]:
         return f"the run was started with --hold-out, on {was['documents']:,} of the {len(corpus):,} documents"
@@ -97,7 +97,7 @@ def _counted(about: dict[str, Any]) -> str:
 
 
 def changes(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> list[str]:
-    """What differs between two settings, one phrase a field; `before` has been through JSON.
+    """Differences between two settings, one phrase per field; `before` was read from JSON.
 
     >>> changes({"optim": {"lr": 0.1}, "seed": 0}, {"optim": {"lr": 0.2}, "seed": 0})
     ['optim.lr was 0.1, now 0.2']
@@ -114,7 +114,7 @@ def changes(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> li
 
 
 def _sweep(directory: Path) -> None:
-    """Delete what a killed attempt was writing."""
+    """Delete partial output of a killed process."""
     store.sweep(directory / "model", store.MODEL)
     for run in (directory, *directory.glob("parts/**/")):
         for place in (run / "stages", *run.glob("training/*")):
@@ -122,11 +122,11 @@ def _sweep(directory: Path) -> None:
                 store.delete(leftover)  # its writer is dead: we hold the lock of the run
 
 
-# -- what a run may find in its directory ----------------------------------------------------------------------------
+# -- files a run may find in its directory ---------------------------------------------------------------------------
 
 
 def check_place(directory: Path) -> None:
-    """Raise where a run would mix with files of somebody else, or where it cannot be written."""
+    """Raise if a run would mix with foreign files or cannot be written here."""
     with store.told(directory, RunError):
         store.check_writable(directory)
         if reason := _not_for_a_run(directory):
@@ -134,7 +134,7 @@ def check_place(directory: Path) -> None:
 
 
 def _not_for_a_run(directory: Path) -> str | None:
-    """Why nothing may be trained here.  Names that a run does not use are in nobody's way."""
+    """Why a run may not use this directory; files with names that a run does not use are fine."""
     if store.finished(directory):
         return "holds a model or something else that is finished, not a run"
     if not (directory / "run.json").exists():
@@ -149,9 +149,9 @@ NAMES = ("lock", "log.jsonl", "stages", "training", "parts", "model")  # all but
 
 
 def _from_a_run(path: Path) -> bool:
-    """Whether a run that never came to its run.json left this, or somebody who copied stages of another run."""
+    """Whether this was left by a run killed before `run.json` was written, or copied from the stages of another run."""
     if path.name == "lock":
-        return path.is_file() and not path.read_bytes().strip(b"0123456789")  # the number of a process, if anything
+        return path.is_file() and not path.read_bytes().strip(b"0123456789")  # a process id or empty
     if path.name == "log.jsonl":
         return path.is_file() and not path.stat().st_size
     if path.name == "model":
@@ -160,6 +160,6 @@ def _from_a_run(path: Path) -> bool:
 
 
 def _in_a_stage(file: Path, top: Path) -> bool:
-    """Whether a file belongs to a finished stage below `top`, or to one that was being written."""
+    """Whether a file belongs to a finished or half-written stage below `top`."""
     above = [place for place in file.parents if place.is_relative_to(top)]
     return any(store.finished(place) or place.name.startswith(".") for place in above)

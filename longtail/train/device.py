@@ -1,4 +1,4 @@
-"""Where a training computes: cpu, cuda, cuda:1."""
+"""Training devices: cpu, cuda, cuda:1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_device(device: str, method: str, *, cpu_only: bool) -> None:
 
 
 def gpus() -> int:
-    """How many GPUs torch can use."""
+    """Number of GPUs torch can use."""
     try:
         import torch
     except ImportError:

@@ -1,8 +1,7 @@
-"""Trainings that fail without an error: vectors that collapse, and models that answer every document alike.
+"""Detection of silent training failures: collapsed vectors, and identical predictions for all documents.
 
-A training whose numbers are no longer finite, or which can find no label at all, stops.  One whose model ranks no
-better than chance ends with a warning.  Chance is one answer for all documents: the most frequent labels, counted in
-the very documents that the model is judged by.
+Training stops with an error if numbers are not finite or no label can be found.  It ends with a warning if the model
+ranks no better than chance: one ranking for all documents, the most frequent labels of the evaluated documents.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 def check_vectors(vectors: np.ndarray, meant: np.ndarray, what: str, advice: str, run: Run) -> None:
     """Stop if vectors (any, dim) are not finite or all zero; warn if most are zero, or all the same.
 
-    `meant` (any,) bool says which of them stand for something; the others are zero by right.
+    `meant` (any,) bool marks the vectors that should be nonzero.
     """
-    # By the extremes and row by row, which takes no memory: documents may fill a good part of it.
+    # By extremes and row by row, to allocate no memory: document vectors may be large.
     if vectors.size and not (np.isfinite(vectors.min()) and np.isfinite(vectors.max())):
         raise RunError(f"{what} are no longer finite numbers. {advice}")
     living, count = np.flatnonzero(vectors.any(axis=1) & meant), int(meant.sum())
@@ -41,9 +40,9 @@ def check_vectors(vectors: np.ndarray, meant: np.ndarray, what: str, advice: str
         run.warn(f"{what} have all become the same, so none can be told from another. {advice}")
 
 
-# -- answers -------------------------------------------------------------------------------------------------------
+# -- predictions ---------------------------------------------------------------------------------------------------
 
-JUDGED, FEWEST = 200, 20  # documents that a model is judged by: at most, and for a judgement to mean anything
+JUDGED, FEWEST = 200, 20  # most and fewest documents for the check
 METRIC, K, PERFECT = "nDCG@5", 5, 99.99
 
 Rank = Callable[[Documents, int], Ranking]  # the k best labels of each document
@@ -52,7 +51,7 @@ Rank = Callable[[Documents, int], Ranking]  # the k best labels of each document
 def check_answers(rank: Rank, corpus: Corpus, run: Run, changed: Sequence[str]) -> None:
     """Stop if a model's scores are not finite; warn if it ranks training documents no better than chance.
 
-    `changed` are the settings that are not the defaults, as phrases: the first suspects.
+    `changed` lists the settings that differ from the defaults, as phrases: likely causes.
     """
     sample = labelled_sample(corpus)
     if len(sample) < FEWEST:
@@ -63,7 +62,7 @@ def check_answers(rank: Rank, corpus: Corpus, run: Run, changed: Sequence[str]) 
         raise RunError(f"the model's scores are not finite numbers. {suspects(changed)}")
     learned, chance = (judged(each, sample) for each in (ranking, same_for_all(sample, depth)))
     run.log("judged", documents=len(sample), metric=METRIC, model=learned, chance=chance)
-    if learned <= chance < PERFECT:  # where one answer is right for all, nothing is better
+    if learned <= chance < PERFECT:  # a perfect constant ranking cannot be beaten
         run.warn(
             f"the model ranks {len(sample)} of its training documents no better than one answer for all of them would: "
             f"{METRIC} is {learned:.2f}, and always naming the most frequent labels gives {chance:.2f}. "
@@ -72,14 +71,14 @@ def check_answers(rank: Rank, corpus: Corpus, run: Run, changed: Sequence[str]) 
 
 
 def labelled_sample(corpus: Corpus) -> Corpus:
-    """A few documents that carry labels, the same ones every time."""
+    """A small fixed sample of documents with labels."""
     labelled = np.flatnonzero(np.diff(corpus.labels.indptr))
     rows = np.random.default_rng(0).permutation(labelled)[:JUDGED]
     return corpus.subset(np.sort(rows), corpus.role)
 
 
 def same_for_all(sample: Corpus, k: int) -> Ranking:
-    """The most frequent labels of these documents, as the answer to each of them."""
+    """The most frequent labels of these documents as the ranking of each."""
     counts = np.bincount(sample.labels.indices, minlength=sample.n_labels)
     best = np.argsort(-counts, kind="stable")[:k]
     row = np.pad(best, (0, k - len(best)), constant_values=PAD).astype(np.int32)
@@ -88,15 +87,15 @@ def same_for_all(sample: Corpus, k: int) -> Ranking:
 
 
 def judged(ranking: Ranking, sample: Corpus) -> float:
-    """How well the true labels stand, in percent."""
+    """Metric of a ranking of the sample, in percent."""
     return evaluate_ranking(ranking, sample.labels, ks=(K,), filtered=sample.filtered).metrics[METRIC]
 
 
-MOST_NAMED = 6  # settings in one sentence
+MOST_NAMED = 6  # settings named in one message
 
 
 def suspects(changed: Sequence[str]) -> str:
-    """What to try, given the settings that are not the defaults.
+    """Advice, given the settings that differ from the defaults.
 
     >>> suspects(["lr was 0.1, now 10"])
     'Try the defaults again, for one setting after another: lr was 0.1, now 10.'

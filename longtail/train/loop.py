@@ -2,21 +2,21 @@
 
     for every epoch
         for every batch
-            loss, gradient, and a step of each group of parameters whose batches are together
-            now and then: average the weights, validate, checkpoint
+            loss, gradient, and a step of each parameter group that has accumulated its batches
+            periodically: average the weights, validate, checkpoint
 
 A model is an nn.Module with
 
-    loss(batch) -> Tensor               a number to make small, a mean over the batch's documents
-    rank(batch, k) -> Ranking           the answer that validation judges
-    groups(optim) -> list[Group]        optional: parameters with rates or optimisers of their own (optim.py)
-    start_epoch(epoch) -> None          optional: called before an epoch's first batch, never in the middle of one;
-                                        what it makes lives in buffers, which checkpoints carry
-    start_batch(done) -> None           optional: called before every batch with the share of the training behind it
+    loss(batch) -> Tensor               mean over the documents of the batch
+    rank(batch, k) -> Ranking           predictions for validation
+    groups(optim) -> list[Group]        optional: parameters with their own rates or optimisers (optim.py)
+    start_epoch(epoch) -> None          optional: called before the first batch of an epoch, never within one;
+                                        its results are kept in buffers, which checkpoints include
+    start_batch(done) -> None           optional: called before every batch with the share of training done
 
 Everything random in a step, from the order of the documents to dropout, is a function of (seed, epoch, batch).  So
-a killed training that goes on from a checkpoint ends with the same bits as one that was never killed, on the same
-number of threads, and a checkpoint holds no generator's state.
+a training resumed from a checkpoint ends with bit-identical weights to an uninterrupted one, on the same number of
+threads, and a checkpoint holds no generator state.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def train(
     run: Run, name: str, model: Model, batches: Batches, optim: Optim, *, seed: int,
     valid: Batches | None = None, until: int | None = None, device: str = "cpu",
 ) -> Model:  # fmt: skip
-    """`model`, trained: from its first step, from where a kill left it, or as an earlier attempt finished it.
+    """Train `model`, resume its training, or load the weights of a finished one.
 
-    With `until`, the training pauses when that many epochs are done; the next call under the same name goes
-    on, perhaps with other batches of the same documents.  After a kill, an early part may come back with
-    later weights, so whatever is made from a paused model belongs into a `run.stage`.
+    With `until`, training pauses after that many epochs; the next call with the same name continues, possibly with
+    other batches of the same documents.  After a kill, an early part may return later weights, so anything computed
+    from a paused model belongs into a `run.stage`.
     """
     training = Training(run, name, model, batches, optim, seed, valid, torch.device(device))
     if not training.was_finished():
@@ -79,7 +79,7 @@ def train(
 
 
 class Training:
-    """One training under way."""
+    """State of one training."""
 
     def __init__(
         self, run: Run, name: str, model: nn.Module, batches: Batches, optim: Optim, seed: int,
@@ -93,15 +93,15 @@ class Training:
         self.total = optim.epochs * self.per_epoch
         self.groups = groups_of(model, optim)
         self.average = self._average()
-        self.step = 0  # batches done since the first epoch began
-        self.latest: dict[str, float] = {}  # metrics of the last validation,
-        self.best: dict[str, float] = {}  # and of the best one
-        self.on_disk, self.saved = 0, time.monotonic()  # the step of the last checkpoint, and when it was written
+        self.step = 0  # batches done in total
+        self.latest: dict[str, float] = {}  # metrics of the last validation
+        self.best: dict[str, float] = {}  # metrics of the best validation
+        self.on_disk, self.saved = 0, time.monotonic()  # step and time of the last checkpoint
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def go(self, epochs: int, asked_to_stop: threading.Event) -> None:
-        """Up to the end of so many epochs."""
+        """Train until `epochs` epochs are done."""
         self.model.train()
         with Watch(self.run, self.name, self.groups, self.step, self.total, self.per_epoch) as watch:
             while self.step < epochs * self.per_epoch and not self.is_over:
@@ -120,27 +120,27 @@ class Training:
                         self.save_between_steps(stop=asked_to_stop.is_set())
 
     def start_epoch(self, epoch: int) -> None:
-        """Let the model prepare for an epoch, if it wants to."""
+        """Call the model's `start_epoch`, if it has one."""
         if hasattr(self.model, "start_epoch"):
             reseed(self.device, self.seed, epoch)
             self.model.start_epoch(epoch)  # type: ignore[operator]
 
     def made_ahead(self, batches: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-        """Batches made while a GPU learns.  On a CPU the thread that makes them only takes its turns from the steps.
+        """Prefetch batches in a thread on a GPU only.
 
-        It holds the interpreter's lock for milliseconds, and a step asks for it dozens of times (DECAF: 17 % slower).
+        On a CPU the thread competes with the training steps for the GIL (DECAF: 17 % slower).
         """
         return batches if self.device.type == "cpu" else prefetched(batches)
 
     def epoch_from(self, epoch: int, start: int) -> Iterator[tuple[int, Any]]:
-        """An epoch's batches without the first `start`, each with its number of documents."""
+        """The batches of an epoch from `start` on, each with its number of documents."""
         order = shuffled(self.batches.lengths, self.optim.batch_size, self.seed, epoch)
         for at, rows in enumerate(order[start:], start):
             batch = self.batches.batch(rows, generator(self.seed, epoch, at))
             yield len(rows), on_device(batch, self.device)
 
-    def learn(self, batch: Any, documents: int) -> float:  # noqa: ANN401 - whatever the model reads
-        """A batch's loss and gradient, and a step of the groups whose turn it is."""
+    def learn(self, batch: Any, documents: int) -> float:  # noqa: ANN401 - any batch of the model
+        """Compute loss and gradient of a batch, and step the groups that are due; returns the loss."""
         reseed(self.device, self.seed, *divmod(self.step, self.per_epoch))
         if hasattr(self.model, "start_batch"):
             self.model.start_batch(self.step / self.total)  # type: ignore[operator]
@@ -149,9 +149,9 @@ class Training:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise self._diverged(f"the loss became {value}")
-        # A short batch counts as the share of a full one that it is; a step divides by the sum of the shares.
+        # A short batch counts as a fraction of a full one; a step divides by the sum of fractions.
         share = documents / self.optim.batch_size
-        if loss.requires_grad:  # a model with compiled gradients may leave them where its optimiser finds them
+        if loss.requires_grad:  # a model with compiled gradients may pass them to its optimiser directly
             (loss * share).backward()
         for group in self.groups:
             group.gathered += share
@@ -162,23 +162,23 @@ class Training:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to learn."""
+        """Whether all batches are done."""
         return self.step >= self.total
 
     # -- validation -----------------------------------------------------------------------------------------------
 
     @property
     def keeps_best(self) -> bool:
-        """Whether validation documents choose the weights that are kept."""
+        """Whether the best weights on validation are kept."""
         return self.optim.keep != LAST
 
     @property
     def is_due_for_validation(self) -> bool:
-        """After every epoch."""
+        """True after every epoch."""
         return self.valid is not None and self.step % self.per_epoch == 0
 
     def validate(self, watch: Watch) -> None:
-        """Judge the weights as they would be kept, the average where there is one, and keep the best."""
+        """Validate the current weights (or their average, if any) and store the best."""
         started = time.monotonic()
         with self.average.in_place(), watch.stage.aside():
             self.latest = self._metrics()
@@ -207,11 +207,11 @@ class Training:
 
     @property
     def is_due_for_checkpoint(self) -> bool:
-        """Every so many seconds."""
+        """True every `checkpoint_every` seconds."""
         return time.monotonic() - self.saved >= self.run.checkpoint_every
 
     def save_between_steps(self, stop: bool) -> None:
-        """Checkpoint unless gradients are waiting for a group's next step, which comes soon."""
+        """Checkpoint, unless a group holds accumulated gradients; its next step comes soon."""
         if any(group.gathered for group in self.groups):
             return
         self.save()
@@ -223,7 +223,7 @@ class Training:
             raise KeyboardInterrupt(line)
 
     def save(self) -> None:
-        """Write what a killed training needs to go on."""
+        """Write a checkpoint."""
         if self.step == self.on_disk:
             return
         self.refuse_infinite_weights()
@@ -232,13 +232,13 @@ class Training:
         self.on_disk, self.saved = self.step, time.monotonic()
 
     def refuse_infinite_weights(self) -> None:
-        """Stop before weights are written that no later step can mend."""
-        # A sum is finite only if every weight is; and it needs no memory, as a mask of the weights would.
+        """Raise before writing weights that are not finite."""
+        # A sum is finite only if every weight is, and needs no temporary mask.
         if not all(math.isfinite(parameter.detach().sum()) for parameter in self.model.parameters()):
             raise self._diverged("the weights are no longer finite")
 
     def resume(self) -> None:
-        """Go on from the last checkpoint, if there is one."""
+        """Restore the last checkpoint, if there is one."""
         if store.finished(self.place / "last"):
             state, tensors = self._read("last")
             checkpoint.unpack(state, tensors, self.model, self.groups, self.average)
@@ -246,7 +246,7 @@ class Training:
             self.run.log("resumed", name=self.name, step=self.step)
 
     def finish(self) -> None:
-        """Settle for the weights to keep and write them."""
+        """Choose the final weights and write them."""
         if self.best and self.keeps_best:
             checkpoint.put_weights(self.model, checkpoint.read(self.place / "best", self.device)[1])
         else:
@@ -257,7 +257,7 @@ class Training:
         self.run.log("trained", name=self.name, steps=self.step, **self._kept())
 
     def was_finished(self) -> bool:
-        """Take the weights of an earlier attempt that came to its end, if there are any."""
+        """Load the weights of a finished training, if there are any."""
         if not store.finished(self.place / "final"):
             return False
         checkpoint.put_weights(self.model, self._read("final")[1])
@@ -281,7 +281,7 @@ class Training:
     def _kept(self) -> dict[str, float]:
         return self.best if self.keeps_best else self.latest
 
-    # -- small parts ----------------------------------------------------------------------------------------------
+    # -- helpers --------------------------------------------------------------------------------------------------
 
     def _average(self) -> Average:
         averaged = {id(parameter) for group in self.groups if group.average for parameter in group.parameters}
@@ -304,7 +304,7 @@ class Training:
 
 
 def rank(model: nn.Module, batches: Batches, k: int, batch_size: int, device: str = "cpu") -> Ranking:
-    """The k best labels of every document, in the documents' order."""
+    """The k best labels of every document, in document order."""
     order = longest_first(batches.lengths, batch_size)
     if not order:
         return Ranking.of_rows([], k)
@@ -320,7 +320,7 @@ def rank(model: nn.Module, batches: Batches, k: int, batch_size: int, device: st
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch, a dataclass of tensors and of other such dataclasses, with its tensors on `device`."""
+    """Move the tensors of a batch, a (nested) dataclass, to `device`."""
     values = {item.name: getattr(batch, item.name) for item in dataclasses.fields(batch)}  # type: ignore[arg-type]
     moved: dict[str, Any] = {
         name: value.to(device) for name, value in values.items() if isinstance(value, torch.Tensor)
@@ -329,12 +329,12 @@ def on_device(batch: Batch, device: torch.device) -> Batch:
     return dataclasses.replace(batch, **moved)  # type: ignore[type-var]
 
 
-# -- randomness and signals belong to whoever called us -----------------------------------------------------------
+# -- randomness and signals: the caller's state is restored -------------------------------------------------------
 
 
 @contextmanager
 def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
-    """Within, torch draws from `seed`, as for a model's first weights; outside, nothing was drawn."""
+    """Seed torch inside the block, as for initial weights, and restore its random state afterwards."""
     where = torch.device(device)
     with torch.random.fork_rng([where] if where.type == "cuda" else []):
         reseed(where, seed)
@@ -342,9 +342,9 @@ def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
 
 
 def reseed(device: torch.device, seed: int, *place: int) -> None:
-    """From here on torch draws what belongs to this place of a training."""
+    """Seed torch for this position of a training."""
     number = int(generator(seed, *place).integers(2**63))
-    # torch.manual_seed does the same for every device there could be and takes a hundred times as long.
+    # torch.manual_seed seeds every possible device and takes a hundred times as long.
     torch.default_generator.manual_seed(number)
     if device.type == "cuda":
         torch.cuda.manual_seed(number)
@@ -352,9 +352,9 @@ def reseed(device: torch.device, seed: int, *place: int) -> None:
 
 @contextmanager
 def stop_requests() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; asked a second time, the process stops at once."""
+    """An event set by Ctrl-C and SIGTERM; a second signal stops the process at once."""
     asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # only that one may handle signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
         yield asked
         return
     before = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}

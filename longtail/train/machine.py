@@ -1,4 +1,4 @@
-"""What a training runs on: memory, disk, and the versions of packages."""
+"""Free memory, disk use, and package versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psutil
 
 
 def versions() -> dict[str, str]:
-    """What made this, for whoever finds it in two years."""
+    """Versions of Python and packages, recorded with a run."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}
@@ -21,22 +21,22 @@ def versions() -> dict[str, str]:
     return found
 
 
-CONTAINER = Path("/sys/fs/cgroup")  # where Linux tells a container its limits
+CONTAINER = Path("/sys/fs/cgroup")  # Linux: limits of a container
 
 
 def free_memory() -> int:
-    """Bytes this process may still take: the machine's, or less inside a container."""
+    """Bytes this process may still allocate, respecting the limit of a container."""
     free = psutil.virtual_memory().available
     limit = CONTAINER / "memory.max"
     if not limit.is_file() or limit.read_text().strip() == "max":
         return free
-    # Pages of files that nobody uses just now count as taken, and go as soon as anybody needs the room.
+    # Inactive file pages count as used but are reclaimed when needed.
     cached = dict(line.split() for line in (CONTAINER / "memory.stat").read_text().splitlines())["inactive_file"]
     return min(free, int(limit.read_text()) - int((CONTAINER / "memory.current").read_text()) + int(cached))
 
 
 def size_on_disk(directory: Path) -> int:
-    """Bytes of all files below."""
+    """Total size of all files below a directory, in bytes."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 

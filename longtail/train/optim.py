@@ -1,4 +1,4 @@
-"""How weights move: groups of parameters that step together, learning rates."""
+"""Optimiser steps: groups of parameters that step together, and learning rates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Group:
     """Parameters that step together: every `accumulate` batches, with the mean of their gradients.
 
     A model that needs more than one declares `groups(optim) -> list[Group]`.  The optimiser may be any of
-    torch's or one of ours with the same face; gradients may be sparse.
+    torch's or one of ours with the same interface; gradients may be sparse.
 
         def groups(self, optim):
             return [
@@ -28,20 +28,20 @@ class Group:
     def __init__(self, name: str, optimiser: torch.optim.Optimizer, accumulate: int = 1, average: bool = True):
         self.name, self.optimiser, self.accumulate, self.average = name, optimiser, accumulate, average
         self.peaks = [part["lr"] for part in optimiser.param_groups]
-        self.gathered = 0.0  # batches whose gradients wait for the next step, a short one as its share of a full one
+        self.gathered = 0.0  # batches accumulated for the next step; a short batch counts as a fraction
 
     @property
     def parameters(self) -> list[nn.Parameter]:
-        """Everything this group moves."""
+        """All parameters of this group."""
         return [parameter for part in self.optimiser.param_groups for parameter in part["params"]]
 
     def steps(self, batches: int, per_epoch: int) -> int:
-        """How often the group has stepped after so many batches: an epoch's last batch always makes a step."""
+        """Number of steps after `batches` batches; the last batch of an epoch always makes a step."""
         epochs, rest = divmod(batches, per_epoch)
         return epochs * math.ceil(per_epoch / self.accumulate) + rest // self.accumulate
 
     def step(self, rate: float) -> None:
-        """Move by the mean gradient of what was gathered, at `rate` times the peak learning rate."""
+        """Step by the mean of the accumulated gradients, at `rate` times the peak learning rate."""
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         scale = 1 / self.gathered
         if scale != 1:
@@ -57,7 +57,7 @@ class Group:
 def adamw(
     parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0, eps: float = 1e-8
 ) -> torch.optim.AdamW:
-    """AdamW that decays matrices and leaves biases, gains and gates, which have one dimension or none, alone."""
+    """AdamW with weight decay on matrices only, not on biases, gains and gates (at most one dimension)."""
     moving = [parameter for parameter in parameters if parameter.requires_grad]
     parts = [
         {"params": [parameter for parameter in moving if parameter.ndim > 1], "weight_decay": weight_decay},
@@ -71,7 +71,7 @@ def groups_of(model: nn.Module, optim: Optim) -> list[Group]:
     if not hasattr(model, "groups"):
         return [Group("all", adamw(model.parameters(), optim.lr or optim.row_lr, optim.weight_decay), optim.accumulate)]
     groups: list[Group] = model.groups(optim)  # type: ignore[operator]
-    # A weight that nobody moves, or two move, trains without complaint and is found weeks later.
+    # A parameter in no group, or in two, would train silently wrong.
     owners = Counter(id(parameter) for group in groups for parameter in group.parameters)
     wrong = [name for name, each in model.named_parameters() if each.requires_grad and owners[id(each)] != 1]
     if wrong or len({group.name for group in groups}) != len(groups):
@@ -80,14 +80,14 @@ def groups_of(model: nn.Module, optim: Optim) -> list[Group]:
 
 
 def rate(optim: Optim, step: int, steps: int) -> float:
-    """The share of the peak learning rate at a group's step, counted from 0, out of `steps`."""
+    """Learning rate at a step (from 0) out of `steps`, as a share of the peak."""
     warm = round(optim.warmup * steps)
     if step < warm:
         return (step + 1) / warm
     return SCHEDULES[optim.schedule](optim, (step - warm) / (steps - warm))
 
 
-# How the rate falls as the share of the training behind the warm-up grows from 0 to 1.
+# Rate as a function of the share of training done since the warm-up, from 0 to 1.
 SCHEDULES: dict[str, Callable[[Optim, float], float]] = {
     "constant": lambda optim, done: 1.0,
     "linear": lambda optim, done: 1 - done,

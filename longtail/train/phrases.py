@@ -1,6 +1,6 @@
-"""What stages and trainings do, in the user's words.
+"""Descriptions of stages and trainings for users.
 
-A run keeps stages under short names, as in stages/tree-1-level-2.  People read a phrase instead, as in "training the
+A run stores stages under short names, as in stages/tree-1-level-2, and displays a phrase, as in "training the
 classifiers of tree 1, level 2".  # stands for a number; {0} is the first number of a name, and {next} that plus one.
 """
 
@@ -30,7 +30,7 @@ PHRASES = {
     "clusters-#": "grouping labels into clusters again, for instance {next}",
     "tree-#": "grouping labels into the clusters of tree {0}",
     "graph": "linking labels to further clusters",
-    # what is learned
+    # training
     "centroids": "computing the centroids of labels",
     "tree-#-level-#": "training the classifiers of tree {0}, level {1}",
     "surrogate": "training word vectors on clusters",
@@ -54,7 +54,7 @@ PHRASES = {
     "stage-1": "training encoder and classifiers, stage 1 of 2",
     "stage-2": "training encoder, index and classifiers, stage 2 of 2",
     "one-vs-all": "training encoder and classifiers of all labels",
-    # the sparse ranker behind another method
+    # the sparse ranker after another method
     "proposed": "proposing labels for every document",
     "ranker-words": "learning the vocabulary of the sparse ranker",
     "ranker-features": "weighing words for the sparse ranker",
@@ -64,7 +64,7 @@ PHRASES = {
 
 
 def phrase(name: str) -> str:
-    """What a stage does; a stage that nobody has described keeps its name.
+    """Description of a stage; its name if there is none.
 
     >>> phrase("tree-1-level-2"), phrase("clusters-0"), phrase("clusters-3"), phrase("mine")  # doctest: +ELLIPSIS
     ('training the classifiers of tree 1, level 2', ..., 'grouping labels into clusters again, for instance 4', 'mine')

@@ -1,4 +1,4 @@
-"""An optimiser for tables of which a batch touches few rows: tokens, labels."""
+"""Optimiser for tables of which a batch touches few rows: tokens, labels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from longtail.kernels.row_adam import move_rows
 
 
 class RowAdam(torch.optim.Optimizer):
-    """Adam for parameters with sparse gradients, compiled on a CPU: torch's SparseAdam, several times faster.
+    """Adam for parameters with sparse gradients, compiled on a CPU: several times faster than torch's SparseAdam.
 
-    Differs from Adam in that rows without a gradient do not move and their moments do not decay.
+    Unlike in Adam, rows without a gradient do not move and their moments do not decay.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float):
@@ -23,7 +23,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Move every row that has a gradient."""
+        """Update every row that has a gradient."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
@@ -40,9 +40,9 @@ class RowAdam(torch.optim.Optimizer):
 
 
 def _each_row_once(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows with a gradient, in order, and their gradients."""
+    """The sorted rows with a gradient, and their gradients."""
     rows, values = gradient._indices()[0], gradient._values()
-    # Autograd forgets that a gradient came in order, and adding up what needs no adding takes as long as the step.
+    # Autograd drops the is_coalesced flag, and coalescing needlessly takes as long as the step.
     if len(rows) == 0 or bool((rows[1:] > rows[:-1]).all()):
         return rows, values
     together = gradient.coalesce()
@@ -58,13 +58,13 @@ def _on_cpu(
 
 def _table(tensor: Tensor) -> np.ndarray:
     """(rows, width) view; a vector is a table of single numbers."""
-    return tensor.numpy().reshape(len(tensor), math.prod(tensor.shape[1:]))  # -1 cannot tell the width of no rows
+    return tensor.numpy().reshape(len(tensor), math.prod(tensor.shape[1:]))  # reshape(-1) fails for no rows
 
 
 def move_rows_plainly(
     table: Tensor, moments: tuple[Tensor, Tensor], rows: Tensor, gradients: Tensor, step: int, lr: float
 ) -> None:
-    """What `kernels.row_adam.move_rows` does, in torch: the reference, and the way on other devices."""
+    """`kernels.row_adam.move_rows` in torch: the reference, and the implementation for other devices."""
     first, second = moments
     m = 0.9 * first[rows] + 0.1 * gradients
     v = 0.999 * second[rows] + 0.001 * gradients**2

@@ -1,14 +1,14 @@
-"""One training in one directory: named stages that are computed once, survive a kill, and never mix with another run.
+"""One training in one directory: named stages are computed once and survive a kill.
 
 A run directory holds
 
     runs/x/
-    ├── run.json       what this run is: method, config, corpus, versions
-    ├── log.jsonl      everything that happened, one JSON line each, with the time
+    ├── run.json       method, config, corpus, versions
+    ├── log.jsonl      all events, one JSON line each, with the time
     ├── stages/NAME/   the result of a finished stage
-    ├── training/NAME/ weights under way and trained (checkpoint.py)
-    ├── parts/NAME/    stages and training of another method that this one trains
-    ├── tensorboard/   the log once more, for those who ask for it
+    ├── training/NAME/ checkpoints and trained weights (checkpoint.py)
+    ├── parts/NAME/    stages and training of another method within this one
+    ├── tensorboard/   the log for TensorBoard, if requested
     └── model/         the finished model
 """
 
@@ -50,15 +50,15 @@ STAGE = store.Kind("a stage", "value.json", RunError, private=True)
 
 
 def silent(line: str) -> None:
-    """Say nothing: the default of those who call us from Python."""
+    """Print nothing: the default from Python."""
 
 
-WITH_TORCH = 600_000_000  # bytes before any document is read, where torch learns: interpreter, libraries, compiled code
+WITH_TORCH = 600_000_000  # bytes of interpreter, libraries and compiled code when training with torch
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a training will take, said before it starts."""
+    """Estimated memory and disk needs of a training."""
 
     parameters: int
     memory: int  # bytes at the peak
@@ -68,7 +68,7 @@ class Need:
 class Run:
     """A resumable training: `stage` and `train` return what an earlier attempt already finished."""
 
-    checkpoint_every = 300.0  # seconds between two checkpoints of a training
+    checkpoint_every = 300.0  # seconds between two checkpoints
 
     def __init__(
         self,
@@ -79,15 +79,15 @@ class Run:
         board: SummaryWriter | None = None,
     ):
         self.directory, self.say, self.device = directory, say, device
-        self.shows = say is not silent  # whether anybody wants to know how it goes
-        self.validation: dict[str, float] = {}  # metrics of the weights that the latest training kept
+        self.shows = say is not silent  # whether progress is displayed
+        self.validation: dict[str, float] = {}  # metrics of the final weights of the latest training
         self._log, self._board = log, board
 
-    def stage(self, name: str, build: Callable[..., Result], *inputs: Any) -> Result:  # noqa: ANN401 - whatever build takes
+    def stage(self, name: str, build: Callable[..., Result], *inputs: Any) -> Result:  # noqa: ANN401 - inputs of build
         """`build(*inputs)`, computed once in this directory.
 
-        The result is written under a temporary name, renamed, and read back mapped from disk, so that a
-        resumed run continues from the very same arrays.  `build` must declare what it returns.
+        The result is written atomically and read back mapped from disk, so that a resumed run continues from
+        identical arrays.  `build` must annotate its return type.
         """
         place = self.directory / "stages" / name
         if store.finished(place) and self._is_sound(name, place):
@@ -95,18 +95,18 @@ class Run:
         started = time.perf_counter()
         store.check_target(place, STAGE)
         with self.watched(name):
-            result = build(*inputs)  # outside of `whole_directory`, which takes every OSError for one of writing
+            result = build(*inputs)  # outside `whole_directory`, which treats every OSError as a write error
             with store.whole_directory(place, STAGE) as building:
                 store.write(building, result)
         self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
         return store.read(place, typing.get_type_hints(build)["return"])
 
     def watched(self, name: str) -> Stage:
-        """What shows people how a stage or a training goes, in words instead of its name."""
+        """Progress display of a stage or training, with its description instead of its name."""
         return Stage(phrase(name), self.say if self.shows else None)
 
     def _is_sound(self, name: str, place: Path) -> bool:
-        """Whether a finished stage still has the bytes that were written; a stage can be computed again."""
+        """Whether the files of a finished stage are intact; otherwise it is computed again."""
         try:
             store.verify(place)
         except ModelError as error:
@@ -119,17 +119,17 @@ class Run:
         self, name: str, model: Model, batches: Batches, optim: Optim, *, seed: int,
         valid: Batches | None = None, until: int | None = None,
     ) -> Model:  # fmt: skip
-        """`model`, trained once in this directory on this run's device: see `loop.train`."""
-        from longtail.train.loop import train  # torch is not for runs that train without it
+        """Train `model` once in this directory, on this run's device (see `loop.train`)."""
+        from longtail.train.loop import train  # imported late: not all runs need torch
 
         return train(self, name, model, batches, optim, seed=seed, valid=valid, until=until, device=self.device)
 
     def part(self, name: str) -> Run:
-        """A run within this one, for a method that trains another: stages of its own, the same log."""
+        """A nested run, for a method that trains another: its own stages, the same log."""
         return Run(self.directory / "parts" / name, self._log, self.say, self.device, self._board)
 
-    def log(self, event: str, **values: Any) -> None:  # noqa: ANN401 - anything JSON can hold
-        """One line of `log.jsonl`, with the time and the memory in use."""
+    def log(self, event: str, **values: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Append a line to `log.jsonl`, with the time and memory use."""
         memory = psutil.Process().memory_info().rss
         line = {"time": round(time.time(), 3), "event": event, **values, "memory": memory}
         with store.told(Path(self._log.name), RunError):
@@ -140,12 +140,12 @@ class Run:
                 self._board.add_scalar(f"{values['name']}/{name}", numbers[name], values["step"])
 
     def warn(self, line: str) -> None:
-        """Say and log that something is likely wrong, and go on."""
+        """Display and log a warning."""
         self.say(f"careful: {line}")
         self.log("warning", text=line)
 
     def announce(self, corpus: Corpus, need: Need) -> None:
-        """Say what is coming, and refuse before hours are spent if the machine cannot hold it."""
+        """Display what will be trained, and raise if memory or disk cannot suffice."""
         self.say(
             f"{len(corpus):,} documents, {corpus.n_labels:,} labels, {need.parameters:,} parameters; "
             f"needs about {size(need.memory)} of memory and {size(need.disk)} of disk"
@@ -154,7 +154,7 @@ class Run:
         free = free_memory()
         if need.memory > free:
             raise RunError(f"this training needs about {size(need.memory)} of memory and {size(free)} are free")
-        # What an earlier attempt wrote here is part of what the run needs.
+        # Files of an earlier attempt count towards the need.
         free = psutil.disk_usage(str(self.directory)).free + size_on_disk(self.directory)
         if need.disk > free:
             raise RunError(f"{self.directory}: the run needs about {size(need.disk)} of disk and {size(free)} are free")
@@ -171,7 +171,7 @@ def open_run(
     device: str = "cpu",
     tensorboard: bool = False,
 ) -> Iterator[Run]:
-    """Start a run or take up an earlier one; nobody else may use its directory meanwhile."""
+    """Start or resume a run; its directory is locked meanwhile."""
     with (
         claimed(directory, {"method": method, "config": config}, corpus) as log,
         telling(None if say is silent else say),
@@ -182,7 +182,7 @@ def open_run(
         try:
             yield run
         except BaseException as error:
-            with suppress(RunError):  # a full disk has no room for this line either; `error` says so
+            with suppress(RunError):  # a full disk has no room for this line either; `error` reports that
                 run.log("stop", reason=f"{type(error).__name__}: {error}")
             raise
         run.log("end")

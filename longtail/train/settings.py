@@ -1,4 +1,4 @@
-"""The settings of a training; a method's Config holds them, so they import nothing heavy."""
+"""Training settings; part of every method's Config, so this module imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Precision = Literal["fp32", "bf16", "auto"]
 
 @dataclass(frozen=True)
 class Pace:
-    """How long one training takes, and how far a step goes.
+    """Epochs, learning rates and precision of one training.
 
-    `lr` moves what every batch touches: the layers of a transformer, the block of a bag encoder.  `row_lr` moves rows,
-    most of which a batch leaves alone: label rows, cluster rows, the token vectors of a bag.
+    `lr` is for dense parameters: the layers of a transformer, the block of a bag encoder.  `row_lr` is for tables of
+    which a batch touches few rows: label rows, cluster rows, the token vectors of a bag.
     """
 
-    epochs: int = setting(10, "times every document is read")
+    epochs: int = setting(10, "passes over the training documents")
     lr: float | None = setting(
-        None, "peak learning rate of the encoder's layers; none: 1e-4 for a transformer, a tenth of row_lr for a bag"
+        None, "peak learning rate of the encoder's layers; none: 1e-4 for a transformer, row_lr / 10 for a bag"
     )
     row_lr: float = setting(1e-2, "peak learning rate of label rows, cluster rows and a bag's token vectors")
     precision: Precision = setting(
         "fp32",
-        "bf16 multiplies in bfloat16, weights stay float32; auto does where the processor has instructions for it",
+        "bf16: matrix products in bfloat16, weights in float32; auto: bf16 if the processor has instructions for it",
     )
 
     def __post_init__(self) -> None:
@@ -39,16 +39,16 @@ class Pace:
 
 @dataclass(frozen=True)
 class Steps:
-    """How steps are taken, alike in all trainings of a method."""
+    """Batches, schedule and averaging, shared by all trainings of a method."""
 
-    batch_size: int = setting(32, "documents in a batch")
-    schedule: Literal["constant", "linear", "halving"] = setting("linear", "how rates fall after the warm-up")
-    halve_at: tuple[float, ...] = setting((0.5, 0.75), "halving: shares of the training after which rates halve")
-    warmup: float = setting(0.0, "share of the steps over which rates climb to their peaks")
-    weight_decay: float = setting(0.0, "decoupled decay of dense matrices; token and label tables, biases never decay")
-    accumulate: int = setting(1, "batches whose mean gradient makes one step")
-    average_from: int | None = setting(None, "epoch from which weights are averaged (SWA); none averages nothing")
-    average_every: int = setting(0, "batches between two weights of the average; 0 takes one an epoch")
+    batch_size: int = setting(32, "documents per batch")
+    schedule: Literal["constant", "linear", "halving"] = setting("linear", "learning-rate schedule after the warm-up")
+    halve_at: tuple[float, ...] = setting((0.5, 0.75), "halving: shares of training at which rates are halved")
+    warmup: float = setting(0.0, "share of the steps over which rates rise linearly")
+    weight_decay: float = setting(0.0, "decoupled weight decay of dense matrices, not of tables and biases")
+    accumulate: int = setting(1, "batches per optimiser step (gradient accumulation)")
+    average_from: int | None = setting(None, "first epoch of weight averaging (SWA); none: no averaging")
+    average_every: int = setting(0, "batches between two averaged snapshots; 0: one per epoch")
 
     def __post_init__(self) -> None:
         _refuse(self, ("batch_size", "accumulate"), lambda value: value < 1, "at least 1")
@@ -60,7 +60,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Learning(Steps, Pace):
-    """One training: its pace and its steps."""
+    """All settings of one training but `keep`."""
 
     def __post_init__(self) -> None:
         Pace.__post_init__(self)
@@ -69,11 +69,9 @@ class Learning(Steps, Pace):
 
 @dataclass(frozen=True)
 class Optim(Learning):
-    """What the training loop is told: one training, and which of its weights are kept."""
+    """Input of the training loop: the settings of one training, and which weights are kept."""
 
-    keep: str = setting(
-        "last", "weights to end with: the last, or the best on validation documents by a metric, as nDCG@5"
-    )
+    keep: str = setting("last", "final weights: last, or a metric such as nDCG@5 for the best on validation documents")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,14 +80,14 @@ class Optim(Learning):
 
     @classmethod
     def of(cls, *parts: Pace | Steps, keep: str = "last") -> Optim:
-        """Put together from settings that a method has in several places."""
+        """Combine settings that a method keeps in several places."""
         known = {name for part in (Pace, Steps) for name in part.__dataclass_fields__}
         values = {name: value for part in parts for name, value in vars(part).items() if name in known}
         return cls(**values, keep=keep)
 
     @property
     def metric(self) -> str:
-        """What validation reports and, unless the last weights are kept, chooses by."""
+        """Metric that validation reports, and selects the weights by unless the last are kept."""
         return DEFAULT_METRIC if self.keep == LAST else self.keep
 
 
@@ -98,7 +96,7 @@ METRIC = re.compile(r"(P|nDCG|R)@[1-9][0-9]{0,3}")
 
 
 def with_many_steps(optim: Optim, documents: int) -> Optim:
-    """The same with smaller batches where an epoch would have few: rows move by steps, not by documents."""
+    """The same with smaller batches if an epoch would have few: rows need many steps."""
     most = max(SMALLEST_BATCH, documents // STEPS_AN_EPOCH)
     return replace(optim, batch_size=min(optim.batch_size, most))
 

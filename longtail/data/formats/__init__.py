@@ -1,4 +1,4 @@
-"""One module per format, and the table by which a directory or a file is recognised."""
+"""One module per format, and the table for recognising them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from longtail.data.formats import fasttext, lf_json, sparse, tables, text_lines
 from longtail.data.layout import Layout, Source
 from longtail.errors import CorpusError
 
-# In this order: a directory of texts often holds the same corpus as sparse features too.
+# Order matters: a directory of texts often holds the same corpus as sparse features too.
 LAYOUTS: tuple[Layout, ...] = (
     lf_json.LAYOUT,
     text_lines.LAYOUT,
@@ -20,7 +20,7 @@ LAYOUTS: tuple[Layout, ...] = (
 
 
 def recognise(path: Path) -> tuple[Layout, Source]:
-    """Which format this is, and the files it consists of."""
+    """Detect the format of a path and its files."""
     if path.is_file():
         for layout in LAYOUTS:
             if layout.is_file(path):
@@ -35,7 +35,7 @@ def recognise(path: Path) -> tuple[Layout, Source]:
 
 
 def known_layouts() -> str:
-    """A line on each format."""
+    """One line per format."""
     lines = []
     for layout in LAYOUTS:
         parts = [" or ".join(name.format(layout.splits["train"][0]) for name in names) for names in layout.parts]

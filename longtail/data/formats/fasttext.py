@@ -10,12 +10,12 @@ from longtail.data.layout import PLAIN_NAMES, Layout, Source
 from longtail.data.lines import Block, lines
 from longtail.data.mapped import Draft
 
-# As fastText does, every word with the prefix is a label, wherever it stands.
+# As in fastText, every word with the prefix is a label, at any position.
 _LABEL = re.compile(r"(?<!\S)__label__(\S*)\s*")
 
 
 def read(source: Source, draft: Draft) -> None:
-    """Labels are numbered in the order in which they are first met; blank lines are no documents."""
+    """Read all splits; labels are numbered in order of first appearance, blank lines are skipped."""
     vocabulary = growing_vocabulary()
     for role, (path,) in source.splits.items():
         for block in lines(path):

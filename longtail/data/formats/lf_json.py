@@ -1,8 +1,8 @@
 """The XMC repository's corpora with label text ("LF"): `trn.json`, `tst.json`, `val.json`, `lbl.json`.
 
-One JSON object a line.  Documents: `uid`, `title`, `content`, `target_ind` (label indices from 0); labels: `uid`,
-`title`, `content`, label *i* on line *i*.  Anything else in them is ignored.  A document's text is its title, a
-newline and its content, so that writing it back knows where the title ends.
+One JSON object per line.  Documents: `uid`, `title`, `content`, `target_ind` (label indices from 0); labels: `uid`,
+`title`, `content`, label *i* on line *i*.  Other fields are ignored.  A document's text is its title, a newline and
+its content, so that the title can be recovered when writing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longtail.data.rows import Fields, json_rows, require, strings
 
 
 def read(source: Source, draft: Draft) -> None:
-    """Labels first: their number says which label indices exist."""
+    """Read labels first: their number bounds the label indices."""
     assert source.labels is not None
     draft.add_labels(distinct(labels(source.labels), seen={}))
     for role, (path,) in source.splits.items():
@@ -32,7 +32,7 @@ def read(source: Source, draft: Draft) -> None:
 
 
 def labels(path: Path) -> Iterator[tuple[Block[Fields], list[Label]]]:
-    """The labels of each block; one without a uid is known by its index."""
+    """The labels of each block; a missing uid defaults to the index."""
     index = 0
     for block in json_rows(path):
         require(block, _LABEL)
@@ -42,15 +42,15 @@ def labels(path: Path) -> Iterator[tuple[Block[Fields], list[Label]]]:
 
 
 def joined(title: str, content: str) -> str:
-    """Title and content as one text, `split` again at its first newline."""
+    """Title and content as one text; `split` undoes this at the first newline."""
     title = title.replace("\n", " ")
     return f"{title}\n{content}" if title and content else title or content
 
 
 def split(text: str) -> tuple[str, str]:
-    """The title and content that `joined` makes this text of."""
+    """The title and content from which `joined` makes this text."""
     title, newline, content = text.partition("\n")
-    # A newline at either end would be lost between an empty half and the other.
+    # With an empty title or content, a newline at either end of the text would be lost.
     return ("", text) if newline and not (title and content) else (title, content)
 
 

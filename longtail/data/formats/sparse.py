@@ -1,10 +1,10 @@
-"""The XMC repository's sparse files: features somebody else made, and labels by index.
+"""The XMC repository's sparse files: ready-made features, and labels by index.
 
     train.txt, test.txt              header "documents features labels", then "label,label feature:value feature:value"
     trn_X_Xf.txt, trn_X_Y.txt, …     header "rows columns", then "column:value column:value"
-    Y.txt or lbl.txt                 names of the labels, one a line; without it they are called by their index
+    Y.txt or lbl.txt                 names of the labels, one per line; without it the index is the name
 
-Indices count from 0, in any order.  A feature may come once in a document; a label of value 0 is no label.
+Indices start at 0, in any order.  A feature occurs at most once in a document; a label of value 0 is ignored.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from longtail.data.lines import Block, lines
 from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
 
-MOST_LABELS = 10**8  # a header that promises more is a mistake, and would fill the disk with names
+MOST_LABELS = 10**8  # a header with more is a mistake, and its label names would fill the disk
 MOST_COLUMNS = 2**31 - 1  # column numbers are stored in 32 bits
 LARGEST = float(np.finfo(np.float32).max)
 
 
 def read_one_file(source: Source, draft: Draft) -> None:
-    """Labels and features of a document on one line."""
+    """Read files with labels and features of a document on one line."""
     agreed = _Agreement()
     for role, (path,) in source.splits.items():
         (_, n_features, n_labels), blocks = under_header(path, ("documents", "features", "labels"))
@@ -43,7 +43,7 @@ def read_one_file(source: Source, draft: Draft) -> None:
 
 
 def read_two_files(source: Source, draft: Draft) -> None:
-    """Features in one file, labels in another."""
+    """Read features from one file, labels from another."""
     agreed = _Agreement()
     for role, (feature_path, label_path) in source.splits.items():
         (n_documents, n_features), blocks = under_header(feature_path, ("rows", "columns"))
@@ -59,7 +59,7 @@ def read_two_files(source: Source, draft: Draft) -> None:
 
 
 class _Agreement:
-    """Every split must speak of the same features and labels."""
+    """Checks that all splits have the same numbers of features and labels."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
@@ -76,7 +76,7 @@ class _Agreement:
 
 
 def under_header(path: Path, counts: tuple[str, ...]) -> tuple[list[int], Iterator[Block[str]]]:
-    """The numbers on the first line, and the rows below it: as many as the first number promises."""
+    """The numbers on the first line, and the rows below it, as many as the first number."""
     blocks = lines(path)
     first = next(blocks, Block(path, [1], [""]))
     sizes = first.rows[0].split()
@@ -88,7 +88,7 @@ def under_header(path: Path, counts: tuple[str, ...]) -> tuple[list[int], Iterat
 
 
 def counted(blocks: Iterator[Block[str]], path: Path, expected: int, promise: str) -> Iterator[Block[str]]:
-    """The same rows; an error when they are too few or too many (blank lines at the end do not count)."""
+    """The same rows; raises if there are too few or too many (ignoring trailing blank lines)."""
     seen = 0
     for block in blocks:
         rows = block.rows[: expected - seen]
@@ -102,7 +102,7 @@ def counted(blocks: Iterator[Block[str]], path: Path, expected: int, promise: st
 
 
 def label_names(path: Path | None, n_labels: int) -> Iterator[Label]:
-    """Label i is known by i and called what line i says."""
+    """Labels with id i and the name on line i."""
     if path is None:
         yield from (Label(str(index), str(index)) for index in range(n_labels))
         return
@@ -120,7 +120,7 @@ _PAIRS = re.compile(rf"\s*+(?:[0-9]++:{_NUMBER.pattern}(?:\s++|$))*+")
 
 
 def features(block: Block[str], rows: list[str], width: int) -> sp.csr_array:
-    """Feature values; none may come twice in a document."""
+    """Feature values; duplicates in a document are errors."""
     matrix = pairs(block, rows, width)
     matrix.sort_indices()
     if not matrix.has_canonical_format:
@@ -143,7 +143,7 @@ def relevant(block: Block[str], width: int) -> sp.csr_array:
 
 
 def pairs(block: Block[str], rows: list[str], width: int) -> sp.csr_array:
-    """Rows of `column:value`, as they stand."""
+    """Rows of `column:value`, in file order."""
     numbers = _numbers(rows)
     if numbers is None or not ((numbers[:, 0] < width) & (np.abs(numbers[:, 1]) <= LARGEST)).all():
         raise _guilty(block, rows, width)
@@ -153,7 +153,7 @@ def pairs(block: Block[str], rows: list[str], width: int) -> sp.csr_array:
 
 
 def _numbers(rows: list[str]) -> np.ndarray | None:
-    """Columns and values, (pairs, 2); None when a row is not made of pairs."""
+    """Columns and values, (pairs, 2); None if a row does not consist of pairs."""
     if not all(map(_PAIRS.fullmatch, rows)):
         return None
     try:
@@ -169,7 +169,7 @@ def _guilty(block: Block[str], rows: list[str], width: int) -> CorpusError:
 
 
 def _fault(pair: str, width: int) -> str:
-    """What is wrong with one pair, if anything."""
+    """The error in one pair, or an empty string."""
     column, _, value = pair.partition(":")
     if not re.fullmatch("[0-9]+", column) or not value:
         return f"{pair!r:.60} is not a pair column:value"

@@ -1,15 +1,15 @@
-"""Your own texts and label names: JSON lines, CSV, TSV or Parquet, one row a document.
+"""Your own texts and label names: JSON lines, CSV, TSV or Parquet, one row per document.
 
     text                 or title and content, joined as in `lf_json`
-    labels               a list of label names; in CSV and TSV the names with | between them
+    labels               a list of label names; in CSV and TSV names separated by |
     label                instead of labels: one name
     id                   optional
 
-One file is a training split; a directory may hold train, valid and test.  Labels are numbered in the order in which
-they are first met, training first: a label that only test has is in the truth, and no training document carries it.
+One file is a training split; a directory may hold train, valid and test.  Labels are numbered in order of first
+appearance, training first: a label that occurs only in test is part of the truth but has no training document.
 
 A file of labels beside them (labels.jsonl, .csv, .tsv, .parquet: id, name, text) describes and orders the labels; then
-documents name their labels by id, and a label that is not in it is an error.
+documents refer to labels by id, and an unknown id is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from longtail.data.rows import ROWS, Fields, require, rows, strings
 
 
 def read(source: Source, draft: Draft) -> None:
-    """Documents with label names, with or without a file that describes the labels."""
+    """Read documents with label names, with or without a labels file."""
     if source.labels is None:
         vocabulary = growing_vocabulary()
         read_documents(source, vocabulary, draft)
@@ -40,7 +40,7 @@ def read(source: Source, draft: Draft) -> None:
 
 
 def read_documents(source: Source, vocabulary: Vocabulary, draft: Draft) -> None:
-    """Every split, its labels looked up in the vocabulary."""
+    """Read every split, looking labels up in the vocabulary."""
     for role, (path,) in source.splits.items():
         for block in rows(path):
             require(block, TEXT)
@@ -57,7 +57,7 @@ def texts(block: Block[Fields]) -> list[str]:
 
 
 def labels(path: Path) -> Iterator[tuple[Block[Fields], list[Label]]]:
-    """The labels of each block; an id stands in for a name that is not given, and a name for an id."""
+    """The labels of each block; a missing name defaults to the id, and a missing id to the name."""
     for block in rows(path):
         require(block, _LABEL)
         ids = [id or name for id, name in zip(strings(block, "id"), strings(block, "name"))]
@@ -67,7 +67,7 @@ def labels(path: Path) -> Iterator[tuple[Block[Fields], list[Label]]]:
         yield block, list(map(Label, ids, names, strings(block, "text")))
 
 
-def _names(row: Fields) -> Any:  # noqa: ANN401 - whatever the file has there; `from_names` checks it
+def _names(row: Fields) -> Any:  # noqa: ANN401 - any value in the file; `from_names` checks it
     if row.get("labels") is not None:
         return row["labels"]
     return [] if row.get("label") in (None, "") else [row["label"]]

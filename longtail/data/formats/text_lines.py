@@ -1,9 +1,9 @@
-"""What LightXML and AttentionXML read: a file of texts and a file of labels, line *i* of one for line *i* of the other.
+"""The format of LightXML and AttentionXML: a file of texts and a parallel file of labels, matched by line number.
 
-    train_raw_texts.txt (or train_texts.txt)    one text a line
-    train_labels.txt                            label names with white space between them
+    train_raw_texts.txt (or train_texts.txt)    one text per line
+    train_labels.txt                            label names separated by white space
 
-The label set is made as in `tables`: labels in the order in which they are first met, training first.
+Labels are numbered as in `tables`: in order of first appearance, training first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longtail.errors import CorpusError
 
 
 def read(source: Source, draft: Draft) -> None:
-    """The two files of a split one after the other."""
+    """Read the two files of each split."""
     vocabulary = growing_vocabulary()
     for role, (texts, labels) in source.splits.items():
         for block in lines(texts):

@@ -1,1 +1,1 @@
-"""Encoders while they learn, in torch: the learning twin of X.py is learn/X.py."""
+"""Training of encoders, in torch: the counterpart of X.py is learn/X.py."""

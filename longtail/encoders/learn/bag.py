@@ -1,4 +1,4 @@
-"""A bag encoder while it learns (see ../bag.py for the formulas): in torch, its bags compiled."""
+"""Training of a bag encoder (formulas in ../bag.py): in torch, with compiled bags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bag(vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor) -> Ten
 
 
 def bag_plainly(vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor) -> Tensor:
-    """The same in torch's own words: the reference, and the way on other devices."""
+    """`bag` in plain torch: the reference, and the implementation for other devices."""
     return F.embedding_bag(tokens, vectors, starts[:-1], mode="sum", sparse=True, per_sample_weights=weights)
 
 
@@ -50,14 +50,14 @@ class _CompiledBag(torch.autograd.Function):
 
 
 class Dropout(nn.Module):
-    """torch's Dropout, compiled on a CPU, where drawing its random numbers took a tenth of a training step."""
+    """torch's Dropout, compiled on a CPU, where sampling its mask took a tenth of a training step."""
 
     def __init__(self, share: float):
         super().__init__()
-        self.p = share  # what torch calls it, for layers that ask
+        self.p = share  # the name in torch
 
     def forward(self, values: Tensor) -> Tensor:
-        """The values; while learning, some of them 0."""
+        """The values, with dropout in training."""
         if not self.training or self.p == 0:
             return values
         if values.device.type != "cpu" or values.dtype != torch.float32:
@@ -77,18 +77,18 @@ class _CompiledDropout(torch.autograd.Function):
 
 
 class Gates(nn.Module):
-    """A combination block: σ(α) ⊙ one + σ(β) ⊙ other, half of each at first."""
+    """Combination block: σ(α) ⊙ one + σ(β) ⊙ other, initially half of each."""
 
     def __init__(self, dim: int):
         super().__init__()
         self.alpha, self.beta = nn.Parameter(torch.zeros(dim)), nn.Parameter(torch.zeros(dim))
 
     def forward(self, one: Tensor, other: Tensor) -> Tensor:
-        """(texts, dim) from two of that shape."""
+        """Combine two (texts, dim) tensors."""
         a, b = self.alpha.sigmoid(), self.beta.sigmoid()
         if one.device.type != "cpu":
             return a * one + b * other
-        # A layer may answer in bfloat16, which NumPy does not know.
+        # A layer may return bfloat16, which NumPy does not support.
         return _CompiledMixture.apply(one.float(), other.float(), a, b)
 
 
@@ -105,18 +105,18 @@ class _CompiledMixture(torch.autograd.Function):
 
 
 class Block(nn.Module):
-    """ℰ: what a bag says, and what a residual layer of norm at most 1 makes of it; DECAF's."""
+    """ℰ of DECAF: a bag combined with a residual layer of spectral norm at most 1."""
 
     def __init__(self, dim: int, dropout: float):
         super().__init__()
         self.residual, self.gates, self.dropout = of_norm_one(dim), Gates(dim), Dropout(dropout)
 
     def forward(self, sums: Tensor) -> Tensor:
-        """(texts, dim) from the texts' bags."""
+        """ℰ of bags, (texts, dim)."""
         return self.gates(sums, self.residual(self.dropout(sums.relu())))
 
     def documents(self, sums: Tensor) -> Tensor:
-        """x̂ of documents, which go through one more ReLU than label texts."""
+        """x̂ of documents, with one more ReLU than label texts."""
         return self(sums).relu()
 
     def export(self) -> GatedBlock:
@@ -127,7 +127,7 @@ class Block(nn.Module):
 
 
 class Residual(nn.Module):
-    """h + ReLU(R h + r) with h = ReLU(E x); LightDXML's."""
+    """LightDXML's block: h + ReLU(R h + r) with h = ReLU(E x)."""
 
     def __init__(self, dim: int, dropout: float):
         super().__init__()
@@ -144,7 +144,7 @@ class Residual(nn.Module):
 
 
 def of_norm_one(dim: int) -> nn.Linear:
-    """A linear layer that starts as the identity and whose largest singular value is 1."""
+    """A linear layer initialised to the identity, with spectral norm 1."""
     linear = nn.Linear(dim, dim)
     with torch.no_grad():
         linear.weight.copy_(torch.eye(dim))
@@ -153,7 +153,7 @@ def of_norm_one(dim: int) -> nn.Linear:
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    """A copy in NumPy that does not learn."""
+    """A detached copy as NumPy array."""
     return np.array(tensor.detach().cpu().numpy(), np.float32)
 
 
@@ -161,9 +161,9 @@ LEARNING_BLOCKS: dict[type, type[Block | Residual]] = {GatedBlock: Block, Residu
 
 
 class LearningBag(nn.Module):
-    """Token vectors and a block, which starts anew.
+    """Token vectors initialised from `start`, and a new block.
 
-    `label_texts` are bags of the texts that label or cluster rows are read from, if they are.
+    `label_texts` are the bags of label texts, if label or cluster rows are computed from them.
     """
 
     def __init__(self, start: TokenBag, dropout: float, words_dropped: float = 0.0, label_texts: Rows | None = None):
@@ -173,19 +173,19 @@ class LearningBag(nn.Module):
         kind = LEARNING_BLOCKS[type(start.block)]
         self.block: Block | Residual = kind(self.dim, dropout)
         self.words = Dropout(words_dropped)
-        self.drop = Dropout(dropout) if kind is Block else nn.Identity()  # Residual drops inside
+        self.drop = Dropout(dropout) if kind is Block else nn.Identity()  # Residual applies its own dropout
 
     def forward(self, texts: BagInput) -> Tensor:
-        """x̂ of each document, (documents, dim); `drop` is for the caller to apply."""
+        """x̂ of each document, (documents, dim); the caller applies `drop`."""
         return self.with_labels(texts)[0]
 
     def with_labels(self, texts: BagInput) -> tuple[Tensor, Tensor]:
-        """x̂ of each document, and E z of each label text behind them."""
+        """x̂ of each document, and E z of each label text after them."""
         sums = bag(self.vectors, texts.starts, texts.tokens, self._words_dropped(texts))
         return self.block.documents(sums[: texts.documents]), sums[texts.documents :]
 
     def _words_dropped(self, texts: BagInput) -> Tensor:
-        """The weights, some of the documents' tokens dropped; those of label texts stay."""
+        """Token weights with dropout on documents, not on label texts."""
         own = int(texts.starts[texts.documents])
         dropped = self.words(texts.weights[:own])
         return dropped if own == len(texts.weights) else torch.cat([dropped, texts.weights[own:]])
@@ -197,20 +197,20 @@ class LearningBag(nn.Module):
         return bag(self.vectors, *(torch.from_numpy(part).to(self.vectors.device) for part in bags))
 
     def start_epoch(self, epoch: int) -> None:
-        """Label texts are read anew in every batch, so there is nothing to prepare."""
+        """Do nothing: label texts are encoded in every batch."""
 
     def rates(self, lr: float | None, row_lr: float) -> tuple[float, float]:
-        """Learning rates of the block and of token vectors: the block moves with every batch, a token with few."""
+        """Learning rates of the block and of token vectors; every batch updates the block, but few tokens."""
         return (BLOCK_SHARE * row_lr if lr is None else lr), row_lr
 
     @property
     def tables(self) -> list[nn.Parameter]:
-        """What a batch touches few rows of: token vectors."""
+        """Parameters of which a batch touches few rows: token vectors."""
         return [self.vectors] if self.vectors.requires_grad else []
 
     @property
     def dense(self) -> list[nn.Parameter]:
-        """The block's."""
+        """Parameters of the block."""
         return list(self.block.parameters())
 
     def export(self) -> TokenBag:

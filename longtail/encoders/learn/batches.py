@@ -1,7 +1,7 @@
-"""What an encoder reads of a few documents while it learns, and what is true of them.
+"""Training batches: encoder inputs of documents, and their true labels.
 
-Texts are read once before a training (see encoder.py), as bags or as tokens; a batch takes some of them.  Behind the
-documents of a batch may stand label texts, for rows that are read from these (rankers/learn/label_rows.py).
+Texts are tokenized once before training (see encoder.py), as bags or as token ids.  The documents of a batch may be
+followed by label texts, for label rows computed from them (rankers/learn/label_rows.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longtail.kernels.csr import Rows, take
 
 @dataclass(frozen=True)
 class BagInput:
-    """Weighed tokens, in no order, of a few documents and then of a few label texts."""
+    """Weighted tokens, unordered, of documents and then of label texts."""
 
     documents: int
     starts: Tensor  # (texts + 1,) text i has tokens[starts[i]:starts[i + 1]]
@@ -32,23 +32,23 @@ class BagInput:
 
 @dataclass(frozen=True)
 class TokenInput:
-    """Tokens of a few documents in their order."""
+    """Token ids of documents, in order."""
 
-    ids: Tensor  # (batch, longest) the tokenizer's padding id behind each document's end
+    ids: Tensor  # (batch, longest), right-padded with the tokenizer's padding id
     lengths: Tensor  # (batch,) tokens of each document
-    labels: Tensor | None = None  # (labels,) whose texts are wanted too
-    uneven: bool = False  # whether lengths differ much, because nobody sorted the documents by them
+    labels: Tensor | None = None  # (labels,) whose texts are needed too
+    uneven: bool = False  # whether lengths differ much, as texts were not sorted by length
 
 
 Input = BagInput | TokenInput
 
 
 class ReadTexts(Protocol):
-    """Documents as an encoder reads them."""
+    """Tokenized documents for an encoder."""
 
     @property
     def lengths(self) -> np.ndarray:
-        """(documents,) how much there is to read in each; documents of like length share a batch."""
+        """(documents,) length of each; documents of similar length share a batch."""
 
     def batch(self, rows: np.ndarray, labels: np.ndarray | None = None) -> Input:
         """The documents at `rows`, and the texts of `labels`."""
@@ -56,14 +56,14 @@ class ReadTexts(Protocol):
 
 @dataclass(frozen=True)
 class BagTexts:
-    """Documents as bags of tokens, and label texts likewise."""
+    """Documents and label texts as bags of tokens."""
 
     bags: Rows
     label_texts: Rows | None = None
 
     @property
     def lengths(self) -> np.ndarray:
-        """Bags need no padding, so every document is as long as any other."""
+        """Equal lengths: bags need no padding."""
         return np.ones(len(self.bags[0]) - 1, np.int64)
 
     def batch(self, rows: np.ndarray, labels: np.ndarray | None = None) -> BagInput:
@@ -78,7 +78,7 @@ class BagTexts:
 
 @dataclass(frozen=True)
 class TokenTexts:
-    """Documents as token numbers; label texts are looked up by the encoder, which read them before."""
+    """Documents as token ids; the encoder holds precomputed vectors of label texts."""
 
     tokens: Tokens  # may be mapped from disk
     pad: int  # the tokenizer's padding id
@@ -99,16 +99,16 @@ class TokenTexts:
         )
 
 
-# -- with what is true of them -----------------------------------------------------------------------------------------
+# -- with true labels --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TextBatch:
-    """A few documents and their true labels."""
+    """Documents of a batch and their true labels."""
 
-    rows: Tensor  # (batch,) which documents these are
+    rows: Tensor  # (batch,) indices of the documents
     texts: Input
-    positives: Tensor  # (batch, most) true labels, PAD where a document has fewer
+    positives: Tensor  # (batch, most) true labels, padded with PAD
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Labelled:
 
     @property
     def lengths(self) -> np.ndarray:
-        """How much there is to read in each document."""
+        """Length of each document."""
         return self.texts.lengths
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> TextBatch:
@@ -131,5 +131,5 @@ class Labelled:
 
 
 def positives(labels: sp.csr_array, rows: np.ndarray) -> Tensor:
-    """The true labels of the documents at `rows`: (rows, most) int64, PAD where a document has fewer."""
+    """The true labels of the documents at `rows`: (rows, most) int64, padded with PAD."""
     return torch.from_numpy(padded(labels.indices, labels.indptr[rows], labels.indptr[rows + 1], PAD))

@@ -1,6 +1,6 @@
-"""Texts as an encoder reads them, made once before a training, and that encoder before its first step.
+"""Texts tokenized once before training, and the initial encoder.
 
-A new encoder is two modules, X.py and learn/X.py, a Source, and a line of SOURCES.
+A new encoder needs two modules, X.py and learn/X.py, a Source, and a line in SOURCES.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from longtail.kernels.csr import rows_of
 
 LearningEncoder = LearningBag | LearningTransformer
 Names = Union["NamedBags", "NamedTokens"]
-Stage = Callable[..., Any]  # run.stage: computes a function's result once a run
+Stage = Callable[..., Any]  # run.stage: computes a result once per run
 
 
 class Source(Protocol):
-    """Texts as one kind of encoder reads them.  Encoders in the arguments are of that kind."""
+    """Tokenized texts for one kind of encoder; encoder arguments are of that kind."""
 
     @property
     def first(self) -> Encoder:
@@ -44,42 +44,42 @@ class Source(Protocol):
 
     @property
     def train(self) -> ReadTexts:
-        """Documents to learn from."""
+        """Training documents."""
 
     @property
     def valid(self) -> ReadTexts:
-        """Documents to judge by."""
+        """Validation documents."""
 
     @property
     def has_words(self) -> np.ndarray:
-        """Which documents to learn from have anything to read, (documents,) bool."""
+        """Which training documents have tokens, (documents,) bool."""
 
     def read_train(self) -> Any:  # noqa: ANN401 - bags or tokens
-        """Documents to learn from as `first.encode` takes them."""
+        """Training documents as input of `first.encode`."""
 
     def with_labels(self, rows: TextRows) -> ReadTexts:
-        """Documents to learn from, and the texts of label rows."""
+        """Training documents, and the texts of label rows."""
 
     def started(
         self,
-        start: Any,  # noqa: ANN401 - of the source's kind
+        start: Any,  # noqa: ANN401 - encoder of this kind
         dropout: float,
         rows: TextRows | None = None,
         words_dropped: float = 0.0,
     ) -> LearningEncoder:
-        """A learning encoder before its first step, with the texts of label rows if these are read."""
+        """An encoder ready for training, with the texts of label rows if given."""
 
     def before_block(self, encoder: Any, rows: TextRows) -> np.ndarray:  # noqa: ANN401
-        """What an encoder says of the texts of label rows, before any block: (rows, dim)."""
+        """Vectors of the texts of label rows, before any block: (rows, dim)."""
 
     def encode_labels(self, encoder: Any) -> np.ndarray:  # noqa: ANN401
-        """The vectors of label texts, read as if they were documents: (labels, dim)."""
+        """Vectors of label texts, encoded like documents: (labels, dim)."""
 
     def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
-        """Sparse features of the documents of `corpus` and of its label texts, to cluster labels by."""
+        """Sparse features of the documents and label texts of `corpus`, for clustering labels."""
 
     def names(self, names: Texts, most: int) -> Names:
-        """Names of labels, to be joined into texts of so many tokens at most."""
+        """Label names, to be joined into texts of at most `most` tokens."""
 
 
 # -- a bag of tokens ---------------------------------------------------------------------------------------------------
@@ -92,35 +92,35 @@ class BagSource:
     first: TokenBag
     documents: sp.csr_array  # (documents, tokens)
     valid_documents: sp.csr_array
-    label_texts: sp.csr_array | None  # (labels, tokens); None where nobody reads them
+    label_texts: sp.csr_array | None  # (labels, tokens); None if not used
 
     @property
     def train(self) -> BagTexts:
-        """Documents to learn from."""
+        """Training documents."""
         return BagTexts(rows_of(self.documents))
 
     @property
     def valid(self) -> BagTexts:
-        """Documents to judge by."""
+        """Validation documents."""
         return BagTexts(rows_of(self.valid_documents))
 
     def with_labels(self, rows: TextRows) -> BagTexts:
-        """Documents to learn from, and the texts of rows that are read from label texts."""
+        """Training documents, and the texts of label rows."""
         return BagTexts(rows_of(self.documents), rows_of(self._texts(rows)))
 
     def started(
         self, start: TokenBag, dropout: float, rows: TextRows | None = None, words_dropped: float = 0.0
     ) -> LearningBag:
-        """An encoder before its first step, with the texts of label rows if these are read."""
+        """An encoder ready for training, with the texts of label rows if given."""
         texts = None if rows is None else rows_of(self._texts(rows))
         return LearningBag(start, dropout, words_dropped, texts)
 
     def before_block(self, encoder: TokenBag, rows: TextRows) -> np.ndarray:
-        """What the encoder says of the texts of rows, before its block: (rows, dim)."""
+        """Vectors of the texts of label rows, before the block: (rows, dim)."""
         return encoder.before_block(rows_of(self._texts(rows)))
 
     def encode_labels(self, encoder: TokenBag) -> np.ndarray:
-        """The vectors of label texts, read as if they were documents: (labels, dim)."""
+        """Vectors of label texts, encoded like documents: (labels, dim)."""
         assert self.label_texts is not None
         return encoder.encode(rows_of(self.label_texts))
 
@@ -129,12 +129,12 @@ class BagSource:
         return rows.summed(self.label_texts)
 
     def read_train(self) -> Any:  # noqa: ANN401 - what encode takes
-        """Documents to learn from as `first.encode` takes them."""
+        """Training documents as input of `first.encode`."""
         return rows_of(self.documents)
 
     @property
     def has_words(self) -> np.ndarray:
-        """Which documents have anything to read."""
+        """Which training documents have tokens."""
         return np.diff(self.documents.indptr) > 0
 
     def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
@@ -142,7 +142,7 @@ class BagSource:
         return self.documents, self.label_texts
 
     def names(self, names: Texts, most: int) -> NamedBags:
-        """Names of labels; a bag holds all of them."""
+        """Label names; a bag has no length limit."""
         return NamedBags(self.first.reader.bags(Documents(names)))
 
 
@@ -150,7 +150,7 @@ def bag_source(
     train: Corpus, valid: Corpus, encoding: Encoding, seed: int, stage: Stage, reader: Reader, label_texts: bool,
     block: BlockKind,
 ) -> BagSource:  # fmt: skip
-    """Bags of words and pieces, and random token vectors or known ones."""
+    """Bags of words and word pieces, and initial token vectors."""
     how = encoding.bag
     vectors = stage("token-vectors", first_vectors, reader.vocabulary, how.vectors, how.dim, seed)
     first = TokenBag(reader, vectors, BLOCKS[block].first(how.dim))
@@ -162,16 +162,16 @@ def bag_source(
 
 @dataclass(frozen=True)
 class NamedBags:
-    """Label names as bags; names that are read together are added up."""
+    """Label names as bags; joined names are summed."""
 
     bags: sp.csr_array  # (labels, tokens)
 
     def fitting(self, labels: np.ndarray) -> np.ndarray:
-        """Those that are read: all."""
+        """The labels that fit: all."""
         return labels
 
     def joined(self, chosen: Sequence[np.ndarray]) -> BagInput:
-        """One text for each list of labels."""
+        """One text per list of labels."""
         labels, starts = np.concatenate(chosen), np.append(0, np.cumsum([len(each) for each in chosen]))
         entries = np.ones(len(labels), np.float32), labels, starts
         members = sp.csr_array(entries, shape=(len(chosen), self.bags.shape[0]))
@@ -183,7 +183,7 @@ class NamedBags:
 
 @dataclass(frozen=True)
 class TokenSource:
-    """Documents as a transformer reads them."""
+    """Documents as token ids of a transformer."""
 
     first: Transformer
     tokens: Tokens
@@ -191,60 +191,60 @@ class TokenSource:
     label_tokens: Tokens | None
     reading: TransformerReading
     words: TfidfOptions
-    reader: Reader | None  # of words, where somebody learned them before
-    read_last: list[tuple[Transformer, np.ndarray]] = field(default_factory=list)  # label texts, by two encoders
+    reader: Reader | None  # vocabulary of words, if already learned
+    read_last: list[tuple[Transformer, np.ndarray]] = field(default_factory=list)  # cache of label vectors
 
     @property
     def train(self) -> TokenTexts:
-        """Documents to learn from."""
+        """Training documents."""
         return TokenTexts(self.tokens, self.first.pieces.pad)
 
     @property
     def valid(self) -> TokenTexts:
-        """Documents to judge by."""
+        """Validation documents."""
         return TokenTexts(self.valid_tokens, self.first.pieces.pad)
 
     def with_labels(self, rows: TextRows) -> TokenTexts:
-        """Documents to learn from; label texts are with the encoder."""
+        """Training documents; the encoder holds the label texts."""
         return self.train
 
     def started(
         self, start: Transformer, dropout: float, rows: TextRows | None = None, words_dropped: float = 0.0
     ) -> LearningTransformer:
-        """An encoder before its first step, with the texts of label rows if these are read; it drops no words."""
+        """An encoder ready for training, with the texts of label rows if given; `words_dropped` is ignored."""
         if rows is None:
             return LearningTransformer(start, self.reading, dropout)
         of_texts = self.before_block(start, rows)
         return LearningTransformer(start, self.reading, dropout, self.label_tokens, rows.averaged, of_texts)
 
     def before_block(self, encoder: Transformer, rows: TextRows) -> np.ndarray:
-        """What the encoder says of the texts of rows: (rows, dim)."""
+        """Vectors of the texts of label rows: (rows, dim)."""
         return rows.averaged(self.encode_labels(encoder))
 
     def encode_labels(self, encoder: Transformer) -> np.ndarray:
-        """The vectors of label texts, read as if they were documents: (labels, dim); kept for the next who asks."""
+        """Vectors of label texts, encoded like documents: (labels, dim); cached."""
         assert self.label_tokens is not None
         if not any(known is encoder for known, _ in self.read_last):
             self.read_last[:] = [*self.read_last[-1:], (encoder, encoder.encode(self.label_tokens, roughly=True))]
         return next(vectors for known, vectors in self.read_last if known is encoder)
 
     def read_train(self) -> Tokens:
-        """Documents to learn from as `first.encode` takes them."""
+        """Training documents as input of `first.encode`."""
         return self.tokens
 
     @property
     def has_words(self) -> np.ndarray:
-        """Which documents have anything to read."""
+        """Which training documents have tokens."""
         return np.diff(self.tokens.offsets) > self.first.pieces.specials
 
     def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
-        """TF-IDF of words, for a transformer has no features that add up."""
+        """TF-IDF of words, since a transformer has no sparse features."""
         known = None if self.reader is None else self.reader.words.tfidf
         tfidf = known or Tfidf.fit(corpus.texts, self.words)
         return tfidf.transform(corpus.texts), label_text_bags(tfidf, corpus.label_set)
 
     def names(self, names: Texts, most: int) -> NamedTokens:
-        """Names of labels, of which a text holds so many tokens at most."""
+        """Label names, to be joined into texts of at most `most` tokens."""
         pieces = replace(self.first.pieces, max_tokens=most)
         return NamedTokens(pieces.subwords.encode(names), pieces)
 
@@ -253,8 +253,8 @@ def token_source(
     train: Corpus, valid: Corpus, encoding: Encoding, seed: int, stage: Stage, reader: Reader | None, label_texts: bool,
     block: BlockKind,
 ) -> TokenSource:  # fmt: skip
-    """Tokens of a transformer that others have trained."""
-    texts, valid_texts = train.texts, valid.texts  # refuses a corpus without text before anything is computed
+    """Token ids for a pretrained transformer."""
+    texts, valid_texts = train.texts, valid.texts  # raises for a corpus without text before any computation
     how = encoding.transformer
     first = stage("encoder", pretrained, encoding.encoder, how.max_tokens)
     first = replace(first, layers=how.layers, pool=how.pool)
@@ -268,18 +268,18 @@ def token_source(
 
 @dataclass(frozen=True)
 class NamedTokens:
-    """Label names as tokens without special ones; names that are read together stand one behind the other."""
+    """Label names as token ids without special ones; joined names are concatenated."""
 
     tokens: Tokens
     pieces: Pieces
 
     def fitting(self, labels: np.ndarray) -> np.ndarray:
-        """Those that are read: as many of the first as there is room for, and one in any case."""
+        """The labels that fit: the first ones up to the token limit, at least one."""
         lengths = np.cumsum([len(self.tokens[label]) for label in labels])
         return labels[: max(1, int(np.searchsorted(lengths, self.pieces.room, side="right")))]
 
     def joined(self, chosen: Sequence[np.ndarray]) -> TokenInput:
-        """One text for each list of labels."""
+        """One text per list of labels."""
         texts = ([token for label in labels for token in self.tokens[label].tolist()] for labels in chosen)
         read = TokenTexts(self.pieces.framed(Tokens.of(texts)), self.pieces.pad)
         return read.batch(np.arange(len(chosen)), uneven=True)
@@ -292,5 +292,5 @@ def source_of(
     train: Corpus, valid: Corpus, encoding: Encoding, seed: int, stage: Stage, reader: Reader | None, *,
     label_texts: bool = False, block: BlockKind = "gated",
 ) -> Source:  # fmt: skip
-    """The source for the encoder that the settings name; `reader` has the words of a bag."""
+    """The source for the encoder in the settings; `reader` has the vocabulary of a bag."""
     return SOURCES[encoding.kind](train, valid, encoding, seed, stage, reader, label_texts, block)

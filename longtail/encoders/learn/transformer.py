@@ -1,4 +1,4 @@
-"""A transformer while it learns (see ../transformer.py): in torch, its layers those of Hugging Face's library."""
+"""Training of a transformer (formulas in ../transformer.py), with the layers of Hugging Face's library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longtail.features.tokens import Tokens
 
 
 class TransformerEncoder(nn.Module):
-    """(texts, layers · hidden) vectors of token numbers, whichever family of transformer it is."""
+    """Vectors of texts, (texts, layers · hidden), by any family of transformer."""
 
     center: Tensor  # (layers · hidden,)
 
@@ -36,28 +36,28 @@ class TransformerEncoder(nn.Module):
             self._recompute()
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """e of each text, float32; `ids` (texts, longest) are padded behind each text's end."""
+        """e of each text, float32; `ids` (texts, longest) are right-padded."""
         places = torch.arange(ids.shape[1], device=ids.device)
         mask = places < lengths[:, None]
         inputs = {"input_ids": ids, "attention_mask": mask.long()}
         if self.start.pieces.segment:
             inputs["token_type_ids"] = (places == self._cls(lengths)[:, None]).long() * self.start.pieces.segment
         states = self.model(**inputs, output_hidden_states=True).hidden_states
-        # The first of these states are the word vectors, of which [CLS] says nothing about the text.
+        # The first hidden state is the word embedding, where [CLS] carries no information about the text.
         last = [self._pooled(state, mask, lengths) for state in states[: -self.layers - 1 : -1]]
         return torch.cat(last, dim=1).float() - self.center
 
     def _pooled(self, state: Tensor, mask: Tensor, lengths: Tensor) -> Tensor:
-        """(texts, hidden) of one layer's (texts, longest, hidden)."""
+        """Pool the state of one layer, (texts, longest, hidden), to (texts, hidden)."""
         if self.pool == "mean":
             return (state * mask[..., None]).sum(1) / lengths[:, None]
         return state[torch.arange(len(state), device=state.device), self._cls(lengths)]
 
     def _cls(self, lengths: Tensor) -> Tensor:
-        """Where [CLS] stands in each text."""
+        """Position of [CLS] in each text."""
         return torch.zeros_like(lengths) if self.start.pieces.first else lengths - 1
 
-    # -- what learns ---------------------------------------------------------------------------------------------------
+    # -- parameters ----------------------------------------------------------------------------------------------------
 
     def _recompute(self) -> None:
         if not self.model.supports_gradient_checkpointing:
@@ -67,13 +67,13 @@ class TransformerEncoder(nn.Module):
 
     @property
     def tables(self) -> list[nn.Parameter]:
-        """What a batch touches few rows of: word vectors, where only those are to move."""
+        """Parameters of which a batch touches few rows: word vectors with sparse gradients."""
         words = self.model.get_input_embeddings()
         return [words.weight] if words.sparse and words.weight.requires_grad else []
 
     @property
     def dense(self) -> list[nn.Parameter]:
-        """Everything else that learns."""
+        """All other trainable parameters."""
         tables = {id(table) for table in self.tables}
         return [each for each in self.parameters() if each.requires_grad and id(each) not in tables]
 
@@ -84,14 +84,14 @@ class TransformerEncoder(nn.Module):
 
 
 class LearningTransformer(nn.Module):
-    """A transformer that reads documents, and label texts once an epoch.
+    """A transformer that encodes documents in every batch, and label texts once per epoch.
 
-    Reading the texts of a batch's labels with a gradient would cost many times what its documents do.  So label texts
-    are read when an epoch begins, and stay what they were then until the next: `label_texts` says what to read, and
-    `as_rows` makes the vectors of rows out of those of the texts, which at first are `of_texts`.
+    Encoding the label texts of a batch with a gradient would cost many times as much as its documents.  So label texts
+    are encoded at the start of an epoch and kept fixed during it: `label_texts` are their tokens, `as_rows` converts
+    vectors of texts to vectors of rows, and `of_texts` are the initial vectors of rows.
     """
 
-    of_texts: Tensor | None  # (rows, dim) vectors of label texts as the epoch began
+    of_texts: Tensor | None  # (rows, dim) vectors of label texts at the start of the epoch
 
     def __init__(
         self, start: Transformer, reading: TransformerReading, dropout: float,
@@ -105,13 +105,13 @@ class LearningTransformer(nn.Module):
         self.register_buffer("of_texts", None if of_texts is None else torch.from_numpy(np.array(of_texts)))
 
     def forward(self, texts: TokenInput) -> Tensor:
-        """e of each document, (documents, dim); `drop` is for the caller to apply."""
+        """e of each document, (documents, dim); the caller applies `drop`."""
         if texts.uneven:
             return in_halves(self.layers, texts.ids, texts.lengths)
         return self.layers(texts.ids, texts.lengths)
 
     def with_labels(self, texts: TokenInput) -> tuple[Tensor, Tensor]:
-        """e of each document, and of each label text as it was when the epoch began."""
+        """e of each document, and of each label text at the start of the epoch."""
         assert texts.labels is not None
         return self(texts), self.of_labels(texts.labels)
 
@@ -121,24 +121,24 @@ class LearningTransformer(nn.Module):
         return self.of_texts[labels]
 
     def start_epoch(self, epoch: int) -> None:
-        """Read label texts with the weights as they are now; before the first step they were read already."""
+        """Encode label texts with the current weights, except before the first step."""
         if epoch > 0 and self.label_texts is not None and self.as_rows is not None and self.of_texts is not None:
             vectors = self.export().encode(self.label_texts, roughly=True)
             self.of_texts.copy_(torch.from_numpy(self.as_rows(vectors)))
 
     def rates(self, lr: float | None, row_lr: float) -> tuple[float, float]:
-        """Learning rates of the layers and of word vectors, which were trained before and move less than label rows."""
+        """Learning rates of the layers and of the pretrained word vectors, lower than that of label rows."""
         own = LAYER_RATE if lr is None else lr
         return own, self.word_lr or own
 
     @property
     def tables(self) -> list[nn.Parameter]:
-        """Word vectors, where only a batch's are to move."""
+        """Word vectors, if they have sparse gradients."""
         return self.layers.tables
 
     @property
     def dense(self) -> list[nn.Parameter]:
-        """Everything else that learns."""
+        """All other trainable parameters."""
         return self.layers.dense
 
     def export(self) -> Transformer:
@@ -150,10 +150,10 @@ LAYER_RATE = 1e-4
 
 
 def in_halves(layers: nn.Module, ids: Tensor, lengths: Tensor) -> Tensor:
-    """The vectors of all rows, the shorter half read apart from the longer.
+    """The vectors of all rows, with the shorter and the longer half encoded separately.
 
-    A batch holds documents of like length, but the names of their labels are short or long: padded to the longest,
-    nearly half of what is read on eurlex57k would be padding, in halves a quarter.
+    Documents of a batch have similar lengths, but their label names do not: on eurlex57k nearly half of the tokens
+    would be padding, in halves a quarter.
     """
     order = lengths.argsort(stable=True)
     halves = [layers(ids[half, : lengths[half].max()], lengths[half]) for half in order.chunk(2)]
@@ -161,25 +161,25 @@ def in_halves(layers: nn.Module, ids: Tensor, lengths: Tensor) -> Tensor:
 
 
 def built(start: Transformer) -> PreTrainedModel:
-    """Layers with the weights given."""
+    """The Hugging Face model with the weights of `start`."""
     config = config_of(start.architecture)
     check_weights(config, start.weights)
-    with torch.random.fork_rng([]):  # first weights are drawn only to be replaced
+    with torch.random.fork_rng([]):  # random initial weights are replaced
         model = without_pooler(AutoModel.from_config(config, trust_remote_code=False))
     for part in list(model.modules()):
         for name, layer in part.named_children():
             if isinstance(layer, nn.Dropout):
                 setattr(part, name, Dropout(layer.p))
-    # Copies: what is mapped from disk cannot learn.
+    # Copies: arrays mapped from disk are read-only.
     model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.weights.items()})
     return model.train()
 
 
-# Dropped attention keeps torch from its fast kernel; at 128 tokens that was a fifth of a training step.
+# Attention dropout prevents torch's fast attention kernel; at 128 tokens that cost a fifth of a training step.
 ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
 
 
-# What a stored architecture may not say: code to fetch, kernels to fetch, names of files, and what is ours to choose.
+# Fields of a stored architecture that are ignored: code and kernels to fetch, file names, and options we set.
 NOT_PASSED_ON = {
     "_name_or_path", "architectures", "auto_map", "custom_pipelines", "dtype", "torch_dtype", "quantization_config",
     "_attn_implementation", "attn_implementation", "transformers_version", "output_attentions", "output_hidden_states",
@@ -188,7 +188,7 @@ NOT_PASSED_ON = {
 
 
 def config_of(architecture: dict[str, Any]) -> PreTrainedConfig:
-    """The configuration of a transformer: of a stored one only what its family is known to have."""
+    """The configuration of a transformer; unknown fields of a stored one are ignored."""
     family = architecture.get("model_type")
     if not isinstance(family, str) or family not in CONFIG_MAPPING:
         raise ModelError(f"a transformer of the family {family!r:.40}, which the transformers package does not have")
@@ -197,12 +197,12 @@ def config_of(architecture: dict[str, Any]) -> PreTrainedConfig:
         kind = {name: value for name, value in architecture.items() if name in known and name != "model_type"}
         kind |= {name: 0.0 for name in ATTENTION_DROPOUT if name in kind}
         return AutoConfig.for_model(family, **kind)
-    except Exception as error:  # each family raises its own
+    except Exception as error:  # types differ by family
         raise ModelError(f"a transformer whose architecture cannot be built ({error})") from error
 
 
 def check_weights(config: PreTrainedConfig, weights: dict[str, np.ndarray]) -> None:
-    """Raise unless the layers are as large as the weights, before memory is taken for either."""
+    """Raise unless layers and weights have the same shapes, before allocating memory."""
     try:
         if not 0 < config.num_hidden_layers <= len(weights):
             raise ModelError(f"{config.num_hidden_layers} layers, and weights for {len(weights)} parts")
@@ -217,7 +217,7 @@ def check_weights(config: PreTrainedConfig, weights: dict[str, np.ndarray]) -> N
 
 
 def try_out(encoder: TransformerEncoder) -> None:
-    """Raise ModelError unless the longest text can be read, of the tokens with the largest number."""
+    """Raise ModelError unless a text of maximal length with the largest token id can be encoded."""
     pieces, words = encoder.start.pieces, encoder.model.get_input_embeddings().num_embeddings
     if pieces.largest >= words:
         raise ModelError(f"a tokenizer with token {pieces.largest} before a transformer with vectors for {words}")
@@ -230,7 +230,7 @@ def try_out(encoder: TransformerEncoder) -> None:
 
 
 def without_pooler(model: PreTrainedModel) -> PreTrainedModel:
-    """The model, with the layer above [CLS] gone that nothing here reads."""
+    """The model without the unused pooling layer above [CLS]."""
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model

@@ -1,6 +1,6 @@
-"""DECAF: label classifiers that read label text, behind a shortlist of label clusters, on a frugal encoder.
+"""DECAF: label classifiers computed from label texts, on a shortlist of label clusters and a small encoder.
 
-Mittal et al., WSDM 2021, arXiv:2108.00368.  Where we differ on purpose, docs/methods/decaf.md says why.
+Mittal et al., WSDM 2021, arXiv:2108.00368.  Differences and their reasons: docs/methods/decaf.md.
 
     text ──bag, block──► x̂ ──⟨h_m, x̂⟩──► clusters ──their labels──► ⟨w_l, x̂⟩ ──► σ(label)·σ(cluster)
 
@@ -9,14 +9,14 @@ Mittal et al., WSDM 2021, arXiv:2108.00368.  Where we differ on purpose, docs/me
     ℰ_D, ℰ_L   Block             embedding blocks of documents and of label texts (encoders/learn/bag.py)
     x̂          encode(...)       document vectors
     C, H       Shortlister       clusters of labels and a classifier of each
-    ẑ¹, ẑ²     LearningRows      what a label's text says, and its refinement vector (rankers/learn/label_rows.py)
-    W          Ranker            one classifier a label
-    Module I   surrogate         learn the token vectors on clusters, h_m = ℰ_L(u_m)
+    ẑ¹, ẑ²     LearningRows      vector of a label's text, and its refinement vector (rankers/learn/label_rows.py)
+    W          Ranker            one classifier per label
+    Module I   surrogate         train the token vectors on clusters, h_m = ℰ_L(u_m)
     Module II  shortlister       cluster again in the learned space; h_m with refinement
-    III, IV    ranker            refinement starts at E z; learn on what the shortlister proposes
+    III, IV    ranker            refinement starts at E z; train on the shortlister's candidates
 
-Predicting with a bag needs no torch; what learns is in learn.py.  `encoder` may name a transformer instead of the
-paper's bag of tokens.  Variants that only check a claim are in ablations.py.
+Inference with a bag needs no torch; training is in learn.py.  `encoder` may be a transformer instead of the paper's
+bag of tokens.  Ablations are in ablations.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) -> Decaf:  # noqa: B008 - frozen
-    """Words, module I, and for every instance modules II to IV."""
+    """Learn the vocabulary, train module I, and for every instance modules II to IV."""
     from longtail.encoders.learn.encoder import source_of
     from longtail.methods.decaf.learn import Data, cluster_by_words, learn_surrogate
 
@@ -55,7 +55,7 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) 
 
 
 def grow(data: Data, surrogate: Encoder, config: Config, run: Run, number: int, variant: Variant) -> Instance:
-    """Modules II to IV of one instance, from the encoder that module I left."""
+    """Train modules II to IV of one instance, from the encoder of module I."""
     from longtail.methods.decaf.learn import cluster_by_vectors, learn_ranker, learn_shortlister
 
     source, labels, size, seed = data.source, data.labels, config.labels_per_cluster, config.seed + number
@@ -70,11 +70,11 @@ def grow(data: Data, surrogate: Encoder, config: Config, run: Run, number: int, 
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """Estimates from the encoder's size and the lengths of the texts, checked against measured runs."""
+    """Estimate resources from encoder size and text lengths; checked against measured runs."""
     takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
     n_rows = min(corpus.n_labels, 50_000) + corpus.n_labels + corpus.n_labels // config.labels_per_cluster
     parameters = 2 * takes.parameters + takes.dim * (n_rows + 2 * takes.dim)
-    # A table that learns has a gradient, two moments and, at times, a checkpoint beside it; an instance keeps two
-    # encoders; of every document are kept the clusters it opens and the labels that it draws negatives from.
+    # Per weight of a table: gradient, two moments and a checkpoint; per instance: two encoders; per document: its
+    # opened clusters and its pool of negatives.
     memory = WITH_TORCH + 24 * parameters + 4 * takes.kept + takes.stored + 4000 * len(corpus)
     return Need(parameters, memory, disk=16 * parameters * config.instances + takes.stored + 4000 * len(corpus))

@@ -1,4 +1,4 @@
-"""What Table 6 compares with: a refinement vector that starts at random, as in methods that do not read label texts."""
+"""Ablation of Table 6: randomly initialised refinement vectors, as in methods without label texts."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from torch import Tensor, nn
 
 
 def random_refinement(n_labels: int, dim: int) -> Tensor:
-    """In place of module III: ẑ² drawn at random, (labels, dim)."""
+    """Replaces module III: random ẑ², (labels, dim)."""
     return nn.init.kaiming_uniform_(torch.empty(n_labels, dim))

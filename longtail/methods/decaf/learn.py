@@ -1,10 +1,10 @@
-"""DECAF while it learns: one network, trained three times through the training loop.
+"""Training of DECAF: one network, trained three times.
 
-module   documents meet        rows                                start
+module   scored against        rows                                initialisation
 I        clusters              ℰ_L(u_m)                            blocks: identity
-II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       encoder of module I, û² = E u, blocks anew
+II       clusters, clustered   σ(α) ⊙ ℰ_L(u_m) + σ(β) ⊙ û²_m       encoder of module I, û² = E u, new blocks
          again
-IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       encoder of module II, ẑ² = E z, blocks anew (III)
+IV       labels                σ(α) ⊙ ℰ_L(z_l) + σ(β) ⊙ ẑ²_l       encoder of module II, ẑ² = E z, new blocks (III)
 
 With a transformer, E z is its vector of the text z.
 """
@@ -45,14 +45,14 @@ from longtail.train.settings import Optim, with_many_steps
 
 @dataclass(frozen=True)
 class Data:
-    """What every module learns from."""
+    """Training data of all modules."""
 
-    source: Source  # documents x and label texts z, as the encoder reads them
+    source: Source  # tokenized documents x and label texts z
     labels: sp.csr_array  # y: (documents, labels)
 
 
 def cluster_by_words(corpus: Corpus, source: Source, labels_per_cluster: int, seed: int) -> Clusters:
-    """c_l = Σ x_i over the documents of label l; labels without documents lie where their texts put them."""
+    """Cluster labels by c_l = Σ x_i over the documents of label l; by label text if there are none."""
     documents, label_texts = source.features(corpus)
     return cluster_labels(documents, corpus.labels, label_texts, labels_per_cluster, seed)
 
@@ -60,7 +60,7 @@ def cluster_by_words(corpus: Corpus, source: Source, labels_per_cluster: int, se
 def cluster_by_vectors(
     labels: sp.csr_array, source: Source, encoder: Encoder, labels_per_cluster: int, seed: int
 ) -> Clusters:
-    """c_l = Σ E x_i: the same in the space that module I learned."""
+    """Cluster labels by c_l = Σ E x_i, in the space learned by module I."""
     points = np.asarray(labels.T @ encoder.before_block(source.read_train()))
     unseen = np.flatnonzero(np.bincount(labels.indices, minlength=len(points)) == 0)
     if len(unseen):
@@ -69,7 +69,7 @@ def cluster_by_vectors(
 
 
 def learn_surrogate(data: Data, clusters: Clusters, config: Config, run: Run) -> Encoder:
-    """Module I: an encoder that tells clusters apart by their texts alone, h_m = ℰ_L(u_m)."""
+    """Module I: train the encoder on clusters, classified by their texts alone, h_m = ℰ_L(u_m)."""
     meetings = against_clusters(data, clusters, config)
     network = started(data, meetings, data.source.first, "text", config.surrogate, config)
     trained(network, "surrogate", config.surrogate, config, run, config.seed)
@@ -79,9 +79,9 @@ def learn_surrogate(data: Data, clusters: Clusters, config: Config, run: Run) ->
 def learn_shortlister(
     data: Data, clusters: Clusters, start: Encoder, variant: Variant, config: Config, run: Run, number: int
 ) -> Scorer:
-    """Module II: classifiers of clusters that read and remember."""
+    """Module II: train cluster classifiers from text and refinement."""
     meetings = against_clusters(data, clusters, config)
-    # Table 6 draws the refinement of labels at random, that of clusters not.
+    # Table 6 randomises the refinement of labels only, not of clusters.
     parts: Parts = "both" if variant.parts == "no-init" else variant.parts
     network = started(data, meetings, start, parts, config.shortlister, config, variant.lite)
     trained(network, f"shortlister-{number}", config.shortlister, config, run, config.seed + number)
@@ -92,7 +92,7 @@ def learn_ranker(
     data: Data, clusters: Clusters, opened: np.ndarray, start: Encoder, variant: Variant, config: Config, run: Run,
     number: int,
 ) -> Scorer:  # fmt: skip
-    """Modules III and IV: classifiers of labels, learned on what the shortlister proposes."""
+    """Modules III and IV: train label classifiers on the shortlister's candidates."""
     rows, labels = TextRows.one_each(clusters.labels), in_cluster_order(data.labels, clusters)
     rng = np.random.default_rng(config.seed + number)
     pool = first_pool(clusters.starts, opened, rng) if config.negatives else None
@@ -106,7 +106,7 @@ def learn_ranker(
 
 
 def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
-    """Documents that meet clusters: those of their own labels, and any others."""
+    """Batches of documents scored against clusters: those of their labels, and sampled others."""
     rows = TextRows(clusters.labels, clusters.starts)
     texts = data.source.with_labels(rows)
     return Meetings(texts, cluster_targets(data.labels, clusters), rows, config.negatives)
@@ -116,40 +116,40 @@ def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings
 
 
 class Network(nn.Module):
-    """An encoder of documents, and rows that are read from label texts."""
+    """A document encoder, and rows computed from label texts."""
 
     pool: Tensor | None
 
     def __init__(self, encoder: LearningEncoder, labels: LearningRows, meetings: Meetings, read: Any):  # noqa: ANN401
         super().__init__()
         self.encoder, self.labels, self.meetings = encoder, labels, meetings
-        self.read = read  # all documents, as an exported encoder takes them
-        # The same memory as the meetings' pool, so that a checkpoint carries it and a resume restores it.
+        self.read = read  # all documents, as input of an exported encoder
+        # Shares memory with the pool of `meetings`, so that checkpoints include it and resuming restores it.
         self.register_buffer("pool", None if meetings.pool is None else torch.from_numpy(meetings.pool))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Moved to another device, all but the pool goes there: batches are made on the CPU."""
+        """Move all but the pool to another device: batches are made on the CPU."""
         super()._apply(fn, recurse)
         if self.meetings.pool is not None:
             self.pool = torch.from_numpy(self.meetings.pool)
         return self
 
     def start_epoch(self, epoch: int) -> None:
-        """Label texts are read; before every epoch but the first, hard negatives are what now scores best."""
+        """Encode label texts and, except before the first epoch, update the hard negatives."""
         self.encoder.start_epoch(epoch)
         if self.pool is not None and epoch > 0:
             self.meetings.sharpen(self.scorer(), self.read)
             self.train()
 
     def loss(self, batch: Meeting) -> Tensor:
-        """[L̃] the logistic loss on the pairs that meet: summed over a document's, the mean over documents."""
+        """[L̃] logistic loss, summed over the candidates of a document, mean over documents."""
         documents, texts = self.encoder.with_labels(batch.texts)  # type: ignore[arg-type]
         documents = self.encoder.drop(documents)
         rows, biases = self.labels(batch.candidates, texts)
         return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Tokens and labels move where a batch touched them, blocks always."""
+        """Sparse updates of tokens and labels, dense ones of blocks."""
         return [
             *encoder_groups(self.encoder, optim),
             *table_group("labels", self.labels.tables, optim.row_lr, optim.accumulate),
@@ -157,7 +157,7 @@ class Network(nn.Module):
         ]
 
     def scorer(self) -> Scorer:
-        """Export to NumPy: an encoder of documents, and a row for every label."""
+        """Export to NumPy: a document encoder, and a row for every label."""
         self.eval()
         return Scorer(self.encoder.export(), self.labels.export())
 
@@ -166,7 +166,7 @@ def started(
     data: Data, meetings: Meetings, start: Encoder, parts: Parts, module: Module, config: Config,
     frozen: bool = False, words_dropped: float = 0.0,
 ) -> Network:  # fmt: skip
-    """A network before its first step, its rows made of these parts."""
+    """An initial network with rows of these parts."""
     start = start.as_start()
     with seeded(config.seed):
         refinement = None if parts == "text" else _refinement(data.source, start, meetings.rows, parts)
@@ -176,7 +176,7 @@ def started(
     if frozen:
         for table in encoder.tables:
             table.requires_grad_(False)
-    rows.sums = encoder.of_labels  # for exports; a batch brings what its encoder says of label texts
+    rows.sums = encoder.of_labels  # for exports; batches encode their own label texts
     return Network(encoder, rows, meetings, data.source.read_train())
 
 
@@ -192,43 +192,43 @@ def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) ->
 def trained(
     network: Network, name: str, module: Module, config: Config, run: Run, seed: int, average_from: int | None = None
 ) -> Network:
-    """Through the loop, which resumes where an earlier attempt was killed."""
+    """Train the network, resuming an earlier attempt."""
     optim = replace(Optim.of(module, config.optim), average_from=average_from)
     return run.train(name, network, network.meetings, with_many_steps(optim, len(network.meetings.lengths)), seed=seed)
 
 
 def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(documents, POOL) labels drawn from the clusters each document opened; PAD where an empty one was drawn."""
+    """(documents, POOL) labels sampled from the opened clusters of each document; PAD for empty clusters."""
     clusters = opened[np.arange(len(opened))[:, None], rng.integers(opened.shape[1], size=(len(opened), POOL))]
     sizes = np.diff(starts)[clusters]
     labels = starts[clusters] + (rng.random(clusters.shape) * sizes).astype(np.int64)
     return np.where(sizes == 0, PAD, labels).astype(np.int32)
 
 
-# -- who meets whom ------------------------------------------------------------------------------------------------
+# -- batches with candidates ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """Batches for the training loop.
+    """Batches of documents and the candidate labels they are scored against.
 
-    With `negatives`, a batch's candidates are the true labels of its documents and so many negatives that each
-    document brings, drawn from its pool and a few from all labels; every document meets all of them.
-    Without, a document meets every label of the clusters it opened, or every label there is.
+    With `negatives`, all documents of a batch share candidates: their true labels and this many negatives per document,
+    sampled from its pool, plus a few from all labels.  Without, the candidates of a document are the labels of its
+    opened clusters, or all labels.
     """
 
-    texts: ReadTexts  # of documents, and of labels
+    texts: ReadTexts  # of documents and labels
     labels: sp.csr_array  # (documents, labels)
-    rows: TextRows  # which label texts make up the row of each label, or cluster
+    rows: TextRows  # label texts of each row, of a label or cluster
     negatives: int
-    cluster_starts: np.ndarray | None = None  # labels of cluster c: those from starts[c] to starts[c + 1]
+    cluster_starts: np.ndarray | None = None  # cluster c has labels starts[c] to starts[c + 1]
     opened: np.ndarray | None = None  # (documents, beam) int32 clusters
     pool: np.ndarray | None = None  # (documents, POOL) int32 labels in opened clusters, PAD
     filtered: sp.csr_array | None = None
 
     @property
     def lengths(self) -> np.ndarray:
-        """How much there is to read in each document."""
+        """Length of each document."""
         return self.texts.lengths
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
@@ -255,8 +255,8 @@ class Meetings:
         """Labels that can be hard negatives."""
         return labels_in_use(self.labels)
 
-    def sharpen(self, scorer: Scorer, read: Any) -> None:  # noqa: ANN401 - documents as the encoder reads them
-        """Fill the pools with the labels that score best among those of the opened clusters."""
+    def sharpen(self, scorer: Scorer, read: Any) -> None:  # noqa: ANN401 - tokenized documents
+        """Fill the pools with the best-scoring labels of the opened clusters."""
         assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
         names, sure = np.arange(self.labels.shape[1], dtype=np.int32), np.ones(self.opened.shape, np.float32)
         vectors = scorer.vectors(read)

@@ -13,15 +13,15 @@ from longtail.errors import ConfigError
 from longtail.features.tfidf import TfidfOptions
 from longtail.train.settings import Pace, Steps
 
-Parts = Literal["both", "no-init", "text", "refinement"]  # of a label's row
+Parts = Literal["both", "no-init", "text", "refinement"]  # parts of a label row
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What Table 6 of the paper compares with the whole method (ablations.py)."""
+    """Ablations of Table 6 of the paper (ablations.py)."""
 
-    parts: Parts = "both"  # a label's row: text and refinement (no-init: which starts at random), or one alone
-    lite: bool = False  # token vectors stay as module I left them
+    parts: Parts = "both"  # label row: text and refinement (no-init: random initial refinement), or only one
+    lite: bool = False  # token vectors of module I are frozen
 
 
 VARIANTS = {
@@ -32,9 +32,11 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Module(Pace):
-    """How one module learns."""
+    """Training settings of one module."""
 
-    dropout: float = setting(0.2, "share of a layer's output dropped while learning", "section 3.1: 0.5, 0.2, 0.2")
+    dropout: float = setting(
+        0.2, "dropout on text vectors; in a bag, also inside its block", "section 3.1: 0.5, 0.2, 0.2"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,33 +46,37 @@ class Module(Pace):
 
 @dataclass(frozen=True)
 class Config:
-    """Defaults were chosen on validation; configs/decaf/paper.toml has the paper's."""
+    """Defaults were chosen on validation; configs/decaf/paper.toml has the paper's settings."""
 
     encoder: str = setting(BAG, MEANING, BAG)
-    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become words with weights")
-    bag: BagReading = setting(BagReading(), "how a bag reads; words are dropped in module IV", "300 or 512 long")
-    transformer: TransformerReading = setting(TransformerReading(max_tokens=32, layers=1), "how a transformer reads")
-    labels_per_cluster: int = setting(4, "labels in a cluster at most: the fan-out", "131,000 / 2^15")
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "TF-IDF words and their weights")
+    bag: BagReading = setting(BagReading(), "bag encoder; token dropout only in module IV", "300 or 512 long")
+    transformer: TransformerReading = setting(TransformerReading(max_tokens=32, layers=1), "transformer encoder")
+    labels_per_cluster: int = setting(4, "most labels per cluster (fan-out)", "131,000 / 2^15")
     recall: float = setting(
         1.0,
-        "share of training labels the clusters opened must hold; 1 opens 200",
+        "recall of true training labels that the opened clusters must reach; 1: opens 200 clusters",
         "0.85, section 4; the code opens 100-200",
     )
-    belief_weight: float = setting(0.25, "score = σ(label) · σ(cluster)^this", "1")
+    belief_weight: float = setting(0.25, "score = σ(label) · σ(cluster)^belief_weight", "1")
     negatives: int = setting(
         5,
-        "labels each document brings to its batch, where all meet them; 0: each meets its own whole shortlist",
+        "negatives sampled per document and shared by its batch; 0: each is scored against its whole shortlist",
         "0",
     )
-    instances: int = setting(1, "models that share module I and are averaged", "3, section 3.1")
+    instances: int = setting(1, "number of averaged models that share module I", "3, section 3.1")
     surrogate: Module = setting(Module(epochs=4, row_lr=0.015, precision="auto"), "module I", "20 epochs, 0.01")
     shortlister: Module = setting(Module(epochs=3, row_lr=0.015, precision="auto"), "module II", "10 epochs, 0.008")
     ranker: Module = setting(Module(epochs=12, row_lr=0.015, dropout=0.4), "module IV", "10 epochs, 0.008")
-    afresh: bool = setting(True, "module IV starts from the first token vectors, not from those of module II", "false")
-    optim: Steps = setting(
-        Steps(batch_size=256, warmup=0.02, average_from=6), "steps of all modules; module IV alone is averaged", "255"
+    afresh: bool = setting(
+        True, "module IV starts from the initial token vectors, not from those of module II", "false"
     )
-    seed: int = setting(0, "draws all that is random: clusters, first weights, order, negatives and dropout")
+    optim: Steps = setting(
+        Steps(batch_size=256, warmup=0.02, average_from=6),
+        "training of all modules; only module IV averages weights",
+        "255",
+    )
+    seed: int = setting(0, "random seed")
 
     def __post_init__(self) -> None:
         if not 0 < self.recall <= 1:
@@ -80,5 +86,5 @@ class Config:
 
     @property
     def encoding(self) -> Encoding:
-        """Which encoder reads, and how."""
+        """The encoder and its settings."""
         return Encoding(self.encoder, self.words, self.bag, self.transformer)

@@ -1,4 +1,4 @@
-"""What DECAF computes between modules II and IV: the clusters that every training document opens.  No torch."""
+"""Step between modules II and IV of DECAF: the clusters opened by every training document.  No torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longtail.methods.decaf.model import Scorer
 
 
 def shortlists(read: Any, labels: sp.csr_array, clusters: Clusters, shortlister: Scorer, recall: float) -> np.ndarray:  # noqa: ANN401
-    """The clusters opened for every training document: as few as hold the share `recall` of labels, for 1 the most."""
+    """Clusters opened per training document: the fewest that reach `recall` of the true labels; for 1 MOST_CLUSTERS."""
     documents, most = shortlister.vectors(read), min(MOST_CLUSTERS, len(clusters))
     find = shortlister.rows.top_for_many
     if recall == 1:
@@ -23,5 +23,5 @@ def shortlists(read: Any, labels: sp.csr_array, clusters: Clusters, shortlister:
     return find(documents, min(int(np.searchsorted(held, recall)) + 1, most))
 
 
-MOST_CLUSTERS = 200  # opened for a document at most, however much recall is asked for (released configs: 100 to 200)
-RECALL_SAMPLE = 20_000  # documents that tell a recall to a third of a percent
+MOST_CLUSTERS = 200  # opened per document at most, regardless of recall (released configs: 100 to 200)
+RECALL_SAMPLE = 20_000  # documents: estimates recall to about 0.3 %

@@ -1,4 +1,4 @@
-"""What Table 2 compares with: the encoder of ELIAS under classifiers of all labels, which learn from every document."""
+"""Ablation of Table 2: the encoder of ELIAS with one-vs-all classifiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longtail.train.run import Run
 
 
 def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
-    """As long as stage 2 takes, without an index."""
+    """Train as long as stage 2, without an index."""
     texts = read(data, config, run)
     with seeded(config.seed):
         encoder = texts.started(config)

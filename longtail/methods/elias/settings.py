@@ -20,12 +20,12 @@ VARIANTS: dict[str, Variant] = {"fixed": "fixed", "one-vs-all": "one-vs-all"}  #
 
 @dataclass(frozen=True)
 class Stage(Pace):
-    """How one stage learns."""
+    """Training settings of one stage."""
 
     cluster_lr: float = setting(
-        1e-3, "peak learning rate of cluster rows and of what reads label texts", "5e-3; stage 2: 1e-4"
+        1e-3, "peak learning rate of cluster rows and of the block for label texts", "5e-3; stage 2: 1e-4"
     )
-    row_batches: int = setting(1, "batches between two steps of clusters, edges and label rows", "10, section 4")
+    row_batches: int = setting(1, "batches per step of clusters, edges and label rows", "10, section 4")
     shortlist_loss: float = setting(1.0, "weight of the shortlist loss (8), λ", "0.05 on means over 2,000 and 20: 5")
 
     def __post_init__(self) -> None:
@@ -36,25 +36,24 @@ class Stage(Pace):
 
 @dataclass(frozen=True)
 class Ranker:
-    """How labels are classified."""
+    """Settings of the label classifiers."""
 
     classifier: Literal["text", "rows"] | None = setting(
         None,
-        "a label's row: read from its text and refined, or learned from nothing; none: text with a bag, rows with a "
-        "transformer",
+        "label rows: computed from texts and refined, or free rows; none: text with a bag, rows with a transformer",
         "rows",
     )
     negatives: int | None = setting(
         None,
-        "labels out of its shortlist that each document brings to its batch, where all meet them; "
-        "0: each meets its own whole shortlist; none: 10 with a bag, 0 with a transformer",
+        "negatives sampled per document and shared by its batch; "
+        "0: each document is scored against its whole shortlist; none: 10 with a bag, 0 with a transformer",
         "0",
     )
     loss: Literal["label", "path"] = setting(
-        "label", "what learns to rank (7): a label's classifier alone, or together with the path to it", "path"
+        "label", "ranking loss (7) on: the label classifier alone, or its product with the path", "path"
     )
     belief_weight: float | None = setting(
-        None, "score = σ(label) · ŷ^this; none: chosen on validation documents, 0.5 without any", "1"
+        None, "score = σ(label) · ŷ^belief_weight; none: chosen on validation documents, 0.5 without any", "1"
     )
 
     def __post_init__(self) -> None:
@@ -64,34 +63,33 @@ class Ranker:
 
 @dataclass(frozen=True)
 class Config:
-    """Defaults are for a bag encoder on two cores; configs/elias/paper.toml has the paper's."""
+    """Defaults suit a bag encoder on two cores; configs/elias/paper.toml has the paper's settings."""
 
     encoder: str = setting(BAG, MEANING, "bert-base-uncased; distilbert-base-uncased for titles")
-    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "the words by which labels are clustered, a bag's too")
-    bag: BagReading = setting(BagReading(), "how a bag reads")
-    transformer: TransformerReading = setting(TransformerReading(layers=1), "how a transformer reads")
-    dropout: float = setting(0.4, "share of a text's vector dropped while learning", "0.5")
-    labels_per_cluster: int = setting(10, "labels in a cluster at most: of stage 1", "100")
-    edges: int | None = setting(None, "edges of a cluster, κ; none: ten times L / C", "10 L / C; authors' code: 1000")
-    walk: Walk = setting(Walk(beam=100, shortlist=1000, paths="all"), "how a document walks through the graph")
-    ranker: Ranker = setting(Ranker(), "how labels are classified")
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "TF-IDF words for clustering labels and for a bag")
+    bag: BagReading = setting(BagReading(), "bag encoder")
+    transformer: TransformerReading = setting(TransformerReading(layers=1), "transformer encoder")
+    dropout: float = setting(0.4, "dropout on text vectors", "0.5")
+    labels_per_cluster: int = setting(10, "most labels per cluster (of stage 1)", "100")
+    edges: int | None = setting(None, "edges per cluster, κ; none: 10 L / C", "10 L / C; authors' code: 1000")
+    walk: Walk = setting(Walk(beam=100, shortlist=1000, paths="all"), "search in the graph")
+    ranker: Ranker = setting(Ranker(), "label classifiers")
     recluster: int = setting(
-        0, "epochs of a warm-up, after which labels are clustered again by words and vectors; 0: none", "authors': 5"
+        0, "epochs of a warm-up after which labels are clustered again by words and vectors; 0: none", "authors': 5"
     )
-    stage_1: Stage = setting(Stage(epochs=2), "every label on its one cluster")
-    stage_2: Stage = setting(Stage(epochs=8), "edges learn too")
+    stage_1: Stage = setting(Stage(epochs=2), "training with every label in one cluster")
+    stage_2: Stage = setting(Stage(epochs=8), "training with learned edges")
     optim: Steps = setting(
         Steps(batch_size=128, warmup=0.1, weight_decay=0.01, average_from=4),
-        "steps of both stages; stage 2 alone is averaged",
+        "training of both stages; only stage 2 averages weights",
         "authors' code",
     )
-    keep: str = setting("last", "weights a stage ends with: the last, or the best on validation documents, as nDCG@5")
+    keep: str = setting("last", "final weights of a stage: last, or a metric such as nDCG@5 for the best on validation")
     valid_documents: int = setting(
-        1000, "documents of the validation split, or of train: they choose what ŷ weighs and, with keep, weights"
+        1000,
+        "documents of the validation split, or held out of train: for choosing belief_weight and, with keep, weights",
     )
-    seed: int = setting(
-        0, "draws all that is random: clusters, first weights, order and dropout; members of an ensemble differ in it"
-    )
+    seed: int = setting(0, "random seed; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
         if self.labels_per_cluster < 1 or (self.edges is not None and self.edges < 1):
@@ -102,21 +100,21 @@ class Config:
 
     @property
     def encoding(self) -> Encoding:
-        """Which encoder reads, and how."""
+        """The encoder and its settings."""
         return Encoding(self.encoder, self.words, self.bag, self.transformer)
 
     @property
     def hands_on_encoder(self) -> bool:
-        """Whether stage 2 starts from the encoder of stage 1: one that starts from nothing learns anew, and cheaply."""
+        """Whether stage 2 starts from the encoder of stage 1; a bag is cheap to train again from scratch."""
         return self.encoder != BAG
 
 
 def with_encoder(config: Config) -> Config:
-    """What the config leaves to its encoder."""
+    """Fill in the settings whose default depends on the encoder."""
     bag, ranker = config.encoder == BAG, config.ranker
     negatives = 10 * bag if ranker.negatives is None else ranker.negatives
     classifier = ranker.classifier or ("text" if bag else "rows")
     return replace(config, ranker=replace(ranker, negatives=negatives, classifier=classifier))
 
 
-UNCHOSEN = 0.5  # what ŷ weighs while the ranker learns, and where no documents can choose
+UNCHOSEN = 0.5  # belief_weight in training, and without validation documents

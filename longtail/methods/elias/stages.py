@@ -1,4 +1,4 @@
-"""The stages of ELIAS before and after its trainings: words, clusters, the weight of the index.  No torch."""
+"""Stages of ELIAS before and after training: vocabulary, clusters, the weight of the index.  No torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longtail.train.run import Run
 
 @dataclass(frozen=True)
 class Data:
-    """What every stage learns from."""
+    """Training data of all stages."""
 
     train: Corpus
     valid: Corpus
@@ -29,15 +29,15 @@ class Data:
     words: sp.csr_array = field(repr=False)  # (training documents, words)
 
     def cluster(self, vectors: np.ndarray | None, size: int, seed: int) -> Clusters:
-        """Balanced clusters by the words of the labels' documents, and by these documents' vectors if there are any.
+        """Balanced clusters by the words of the labels' documents, and by the documents' vectors if given.
 
-        A label without documents lies where its text puts it.
+        A label without documents is clustered by its text.
         """
         features = self.words if vectors is None else beside_dense(vectors, self.words)
         return cluster_labels(features, self.train.labels, self.label_texts(features.shape[1]), size, seed)
 
     def label_texts(self, width: int) -> sp.csr_array | None:
-        """Label texts as rows of so many columns, of which words are the last; None where there is no text."""
+        """Label texts as rows of `width` columns, words in the last ones; None without texts."""
         if self.reader.words.tfidf is None:
             return None
         texts = label_text_bags(self.reader.words.tfidf, self.train.label_set)
@@ -46,7 +46,7 @@ class Data:
 
 
 def prepare(corpus: Corpus, config: Config, run: Run) -> Data:
-    """Everything there is before an encoder."""
+    """Prepare the data that does not depend on the encoder."""
     train, valid = held_out(corpus, config.valid_documents, config.seed)
     refuse_unlabelled(train)
     reader = reader_of(train.documents, train.label_set, config.encoding, run)
@@ -54,7 +54,7 @@ def prepare(corpus: Corpus, config: Config, run: Run) -> Data:
 
 
 def weighed(model: Elias, valid: Corpus) -> Elias:
-    """With the weight of ŷ that ranks these documents best, by nDCG@5."""
+    """The model with the weight of ŷ that is best on these documents, by nDCG@5."""
     if valid.labels.nnz == 0 or model.graphed is None:
         return model
     chosen = choose(GRID, lambda weight, k: with_weight(model, weight).rank(valid.documents, k), valid)
@@ -62,7 +62,7 @@ def weighed(model: Elias, valid: Corpus) -> Elias:
 
 
 def with_weight(model: Elias, weight: float) -> Elias:
-    """A model whose index has more or less of a say."""
+    """The model with another weight of ŷ."""
     assert model.graphed is not None
     return replace(model, graphed=replace(model.graphed, belief_weight=weight))
 

@@ -1,19 +1,19 @@
-"""GUDN: the names of a document's labels, read by the same transformer, guide it to vectors that tell labels apart.
+"""GUDN: in training, the names of a document's labels, encoded by the same transformer, guide its text vectors.
 
-Wang et al., 2022, arXiv:2201.11582.  Where we differ on purpose, docs/methods/gudn.md says why.
+Wang et al., 2022, arXiv:2201.11582.  Differences and their reasons: docs/methods/gudn.md.
 
     text ────────transformer──► E_t ──────► ranking classifier ──► labels         L_class
-                     ║           │ each finds the other                           L_feature   while learning only
-    label names ─────╨──────► E_l ──────► the same classifier ───► labels         L_link      while learning only
+                     ║           │ aligned                                        L_feature   training only
+    label names ─────╨──────► E_l ──────► the same classifier ───► labels         L_link      training only
 
     paper       here             meaning
-    E_t, E_l    LearningEncoder      what the encoder says of the text, and of the joined label names
-    L_feature   feature_guide        weight of (2): both vectors should be one, or find each other (guide_by)
-    L_link      link_guide           weight of (3): label names should lead to their labels
+    E_t, E_l    LearningEncoder      vectors of the text, and of the joined label names
+    L_feature   feature_guide        weight of (2): distance or contrastive loss of both vectors (guide_by)
+    L_link      link_guide           weight of (3): classify label names to their labels
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
 
-Network and trained model are methods/shared/clustered, as LightXML's: nothing of the guide is left in the
-model.  What learns is in learn.py, the paper's one-hot labels (Table 4) in ablations.py.
+Network and trained model are methods/shared/clustered, as in LightXML: the guide is not part of the model.
+Training is in learn.py, the paper's one-hot labels (Table 4) in ablations.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") -> ClusteredEncoder:
-    """Tokens of texts and of label names, clusters where labels are many, then encoder and heads under guidance."""
+    """Tokenize texts and label names, cluster labels if many, then train encoder and heads with guides."""
     refuse_without_text(corpus)  # label names are read whatever guides
     data = stages.prepare(corpus, config, run)
     if config.guided and variant == "names":
@@ -48,16 +48,16 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") ->
 
 
 def as_words(names: Texts) -> Texts:
-    """Names as they stand in the middle of a text, which to some tokenizers begins with the space in front."""
+    """Names with a leading space, since some tokenizers encode words inside a text with it."""
     return Texts.of(f" {name.replace('_', ' ')}" for name in names)
 
 
-# Two letters in a row, or one of a script that needs no more: "08P01B" and "++++" have neither.
+# Two letters in a row, or one of a script without multi-letter words: "08P01B" and "++++" have neither.
 WORD = re.compile(r"[^\W\d_]{2}|[^\x00-\u024F\W\d_]")
 
 
 def warn_of_symbols(label_set: LabelSet, run: Run) -> None:
-    """Say so when most label names are numbers and signs: a guide that says nothing guides nowhere."""
+    """Warn if most label names are codes or symbols, which are useless as guides."""
     symbols = [name for name in label_set.names if not WORD.search(name)]
     if 2 * len(symbols) <= len(label_set):
         return
@@ -70,6 +70,6 @@ def warn_of_symbols(label_set: LabelSet, run: Run) -> None:
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """As LightXML's, with a second text a document while learning."""
+    """Estimate as for LightXML, with a second text per document in training."""
     one = stages.need(corpus, config)
     return Need(one.parameters, 2 * one.memory if config.guided else one.memory, one.disk)

@@ -1,4 +1,4 @@
-"""What Table 4 compares with: GUDN guided by a vector for each label, without its name."""
+"""Ablation of Table 4: GUDN guided by one-hot labels instead of label names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longtail.train.settings import Optim
 
 
 def learn_by_one_hot(data: Data, names: Names, config: Config, run: Run) -> ClusteredEncoder:
-    """As `learn`, but the guide reads which labels a document has, not what they are called."""
+    """As `learn`, but the guide uses the labels of a document, not their names."""
 
     def guide(network: Network, config: Config) -> GuidedByOneHot:
         return GuidedByOneHot(network, OneHot(data.train.n_labels, network.encoder.dim), config)
@@ -29,7 +29,7 @@ def learn_by_one_hot(data: Data, names: Names, config: Config, run: Run) -> Clus
 
 
 class GuidedByOneHot(Guided):
-    """The guide has parameters of its own, and reads no names."""
+    """GUDN with a guide that has its own parameters and uses no names."""
 
     def __init__(self, network: Network, one_hot: OneHot, config: Config):
         super().__init__(network, config)
@@ -40,25 +40,25 @@ class GuidedByOneHot(Guided):
         return self.one_hot(batch.named)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Those of the network, with the vectors of one-hot labels among the tables."""
+        """Groups of the network, and the vectors of one-hot labels as a table."""
         heads = nn.ModuleList([self.network.heads, self.one_hot])
         return encoder_groups(self.network.encoder, optim) + head_groups(heads, optim, self.network.eps)
 
 
 class OneHot(nn.Module):
-    """E_l without language: a linear layer on the document's 0/1 vector of labels."""
+    """E_l without names: a linear layer on the document's 0/1 label vector."""
 
     def __init__(self, n_labels: int, dim: int):
         super().__init__()
         self.rows = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_labels, dim)))
 
     def forward(self, positives: Tensor) -> Tensor:
-        """The sum of the labels' vectors, (documents, dim)."""
+        """Sum of the label vectors, (documents, dim)."""
         given = positives != PAD
         ends = given.sum(dim=1).cumsum(0)
         return F.embedding_bag(positives[given], self.rows, ends - given.sum(dim=1), mode="sum", sparse=True)
 
     @property
     def tables(self) -> list[nn.Parameter]:
-        """A row for every label."""
+        """Table with a row per label."""
         return [self.rows]

@@ -1,4 +1,4 @@
-"""GUDN while it learns: an encoder with cluster heads, and in training a second reading, of label names."""
+"""Training of GUDN: an encoder with cluster heads, and guides from the encoded label names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from longtail.train.settings import Optim
 def learn(
     data: Data, names: Names, config: Config, run: Run, guide: Callable[[Network, Config], Guided] | None = None
 ) -> ClusteredEncoder:
-    """Encoder and heads under guidance, of which nothing is kept; `guide` is there for ablations."""
+    """Train encoder and heads with guides, which are not kept; `guide` is for ablations."""
     with seeded(config.seed):
         encoder = encoder_on(data, config)
         heads = heads_on(encoder, data, config)
@@ -41,20 +41,20 @@ def learn(
 
 
 class Guided(nn.Module):
-    """An encoder with cluster heads and a guide, which has no parameters of its own."""
+    """An encoder with cluster heads, and guides without parameters of their own."""
 
     def __init__(self, network: Network, config: Config):
         super().__init__()
         self.network, self.config = network, config
-        self.strength = float(config.guided)  # of the guides, at the batch that comes next
+        self.strength = float(config.guided)  # weight of the guides in the next batch
 
     def start_batch(self, done: float) -> None:
-        """Guides fade evenly, if they are to: what label names can teach is learned first."""
+        """Decay the guides linearly, if configured."""
         if self.config.guided and self.config.guide_until is not None:
             self.strength = max(0.0, 1 - done / self.config.guide_until)
 
     def loss(self, batch: NamedBatch) -> Tensor:
-        """(6): L = L_class + L_guide; a document without labels has nothing to be guided by."""
+        """(6): L = L_class + L_guide; documents without labels have no guide."""
         texts = self.network.encoder(batch.texts)  # E_t
         loss = self.network.classify(texts, batch.positives)  # (5)
         told = (batch.positives != PAD).any(dim=1)
@@ -63,7 +63,7 @@ class Guided(nn.Module):
         return loss + self.strength * self._guide(texts[told], self.read_labels(batch)[told], batch.named[told])
 
     def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
-        """(4): L_guide = L_feature + L_link, each with its weight."""
+        """(4): L_guide = L_feature + L_link, weighted."""
         loss = self.config.feature_guide * self._compare(texts, labels, positives)  # (2)
         if self.config.link_guide:
             loss = loss + self.config.link_guide * self.network.classify(labels, positives)  # (3)
@@ -79,19 +79,19 @@ class Guided(nn.Module):
         return self.network.encoder(batch.names)
 
     def rank(self, batch: TextBatch, k: int) -> Ranking:
-        """What validation judges: text alone."""
+        """Predictions for validation, from text alone."""
         return self.network.rank(batch, k)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Those of the network."""
+        """Groups of the network."""
         return self.network.groups(optim)
 
 
 def feature_loss(texts: Tensor, labels: Tensor, centred: bool = False) -> Tensor:
-    """(2): 1/2n Σ ‖E_t − E_l‖²; `centred`, of vectors without the mean of their side.
+    """(2): 1/2n Σ ‖E_t − E_l‖²; with `centred`, after subtracting the means of E_t and of E_l.
 
-    Names are shorter than texts, and the mean of few tokens is longer: half of the distance is between the two means
-    and says nothing of any document.
+    Names are shorter than texts, and means of few tokens are longer vectors: half of the distance is between the two
+    means and independent of the document.
     """
     apart = texts - labels
     if centred:
@@ -99,14 +99,14 @@ def feature_loss(texts: Tensor, labels: Tensor, centred: bool = False) -> Tensor
     return apart.square().sum() / (2 * len(apart))
 
 
-TEMPERATURE = 0.05  # of cosines, as sentence encoders are trained
+TEMPERATURE = 0.05  # of cosines, usual for sentence encoders
 
 
 def contrast_loss(texts: Tensor, labels: Tensor, positives: Tensor, centred: bool = False) -> Tensor:
-    """In place of (2): −log of the share of E_l among the batch's label names, by their cosine to E_t, and the reverse.
+    """Replaces (2): symmetric in-batch contrastive loss (InfoNCE) of E_t and E_l by cosine.
 
-    The squared distance of (2) is smallest when both vectors collapse; this loss is not.  Documents that share a label
-    are neither right nor wrong for each other.
+    The squared distance of (2) is smallest when both vectors collapse; this loss is not.  Pairs of documents that share
+    a label are masked.
     """
     if centred:
         texts, labels = without_mean(texts), without_mean(labels)
@@ -118,13 +118,13 @@ def contrast_loss(texts: Tensor, labels: Tensor, positives: Tensor, centred: boo
 
 
 def share_labels(positives: Tensor) -> Tensor:
-    """Which documents have a label in common, (documents, documents)."""
+    """Which documents share a label, (documents, documents) bool."""
     same = positives[:, None, :, None] == positives[None, :, None, :]
     return (same & (positives != PAD)[:, None, :, None]).flatten(2).any(dim=2)
 
 
 def without_mean(rows: Tensor) -> Tensor:
-    """What tells rows apart; one is no crowd."""
+    """Rows minus their mean; a single row is unchanged."""
     return rows - rows.mean(dim=0) if len(rows) > 1 else rows
 
 
@@ -133,38 +133,38 @@ def without_mean(rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class NamedBatch:
-    """A few documents, and the joined names of their labels."""
+    """Documents of a batch, and the joined names of their labels."""
 
     texts: Input
     names: Input  # of the joined names
     positives: Tensor  # (batch, most) true labels, PAD
-    named: Tensor  # (batch, most) those whose names are read, PAD
+    named: Tensor  # (batch, most) labels whose names are used, PAD
 
 
 @dataclass(frozen=True)
 class NamedBatches:
-    """Documents and label names; the names stand in another order every time a document is read."""
+    """Batches of documents and label names; the names are shuffled every time."""
 
     documents: Labelled
     names: Names
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each text."""
+        """Length of each text."""
         return self.documents.lengths
 
     @property
     def labels(self) -> sp.csr_array:
-        """What is true of each document."""
+        """True labels of each document."""
         return self.documents.labels
 
     @property
     def filtered(self) -> sp.csr_array | None:
-        """Pairs that validation takes out."""
+        """Pairs that validation excludes."""
         return self.documents.filtered
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> NamedBatch:
-        """The documents at `rows` with the names of their labels, as many as there is room for."""
+        """The documents at `rows` with the names of their labels, up to the token limit."""
         batch = self.documents.batch(rows, rng)
         chosen = [self._chosen(row, rng) for row in rows]
         named = torch.full_like(batch.positives, PAD)
@@ -173,6 +173,6 @@ class NamedBatches:
         return NamedBatch(batch.texts, self.names.joined(chosen), batch.positives, named)
 
     def _chosen(self, row: int, rng: np.random.Generator) -> np.ndarray:
-        """A document's labels in any order, as many as have room for their names; the first in any case."""
+        """Shuffled labels of a document, up to the token limit, at least one."""
         own = rng.permutation(self.labels.indices[self.labels.indptr[row] : self.labels.indptr[row + 1]])
         return self.names.fitting(own).astype(np.int64)

@@ -16,25 +16,25 @@ VARIANTS: dict[str, Variant] = {"one-hot": "one-hot"}  # Table 4
 
 @dataclass(frozen=True)
 class Config(ClusteredConfig):
-    """Defaults are for two cores; configs/gudn/paper.toml has the paper's."""
+    """Defaults suit two cores; configs/gudn/paper.toml has the paper's settings."""
 
-    transformer: TransformerReading = setting(TransformerReading(layers=10), "how a transformer reads")
+    transformer: TransformerReading = setting(TransformerReading(layers=10), "transformer encoder")
     label_start: Literal["texts", "random"] = setting(
-        "texts", "label and cluster vectors before they learn: where the labels' texts point, or random", "random"
+        "texts", "initial label and cluster vectors: from label texts, or random", "random"
     )
-    label_tokens: int = setting(64, "tokens of a document's joined label names that a transformer reads", "512")
-    feature_guide: float = setting(1.0, "weight of L_feature; 0 switches it off", "1; Table 3: GUD-F")
+    label_tokens: int = setting(64, "most tokens of a document's joined label names", "512")
+    feature_guide: float = setting(1.0, "weight of L_feature; 0: off", "1; Table 3: GUD-F")
     guide_by: Literal["distance", "contrast"] = setting(
         "contrast",
-        "L_feature: both vectors should be one, or find each other in a batch; distances want a weight of 0.02",
+        "L_feature: squared distance, or contrastive within a batch; use a weight of 0.02 with distance",
         "distance",
     )
     guide_centred: bool = setting(
-        True, "L_feature compares texts and label names after the mean of each in a batch is subtracted", "false"
+        True, "subtract the batch means of texts and of label names before L_feature", "false"
     )
-    link_guide: float = setting(1.0, "weight of L_link; 0 switches it off", "1; Table 3: GUD-L")
+    link_guide: float = setting(1.0, "weight of L_link; 0: off", "1; Table 3: GUD-L")
     guide_until: float | None = setting(
-        None, "share of the training over which both guides fade away, and are no longer read; none: they stay", "none"
+        None, "share of the training over which both guides decay to 0; none: constant", "none"
     )
 
     def __post_init__(self) -> None:
@@ -46,5 +46,5 @@ class Config(ClusteredConfig):
 
     @property
     def guided(self) -> bool:
-        """Whether any guide is switched on."""
+        """Whether any guide is on."""
         return self.feature_guide > 0 or self.link_guide > 0

@@ -1,20 +1,20 @@
-"""LightDXML: labels embedded beside documents, the nearest of them ranked by one-vs-all classifiers, in a cycle.
+"""LightDXML: labels embedded in the space of documents; the nearest are scored by one-vs-all classifiers.
 
-Mishra et al., IJCNN 2023, arXiv:2304.11045.  Where we differ on purpose, docs/methods/lightdxml.md says why.
+Mishra et al., IJCNN 2023, arXiv:2304.11045.  Differences and their reasons: docs/methods/lightdxml.md.
 
     text ──bag, residual──► x̂ ──cosine──► nearest labels ──⟨w_l, x̂⟩──► β·σ(classifier) + (1 − β)·σ(cosine)
                              ▲                 ▲
-             step 4 moves it │          step 2 │ label vectors from the mean of their documents' x̂
+             step 4 trains it│          step 2 │ label vectors from the mean of their documents' x̂
 
     paper      here            meaning
     Ẑ_x, x̂     TokenBag        document vectors: token vectors and a residual block (encoders/bag.py)
     μ_l        centroids       the mean of the vectors of a label's documents
     Z_l, ŷ     LabelEncoder    two linear layers from centroids to label vectors, in the space of documents
     S_k        Nearest         the k labels with the largest cosine (index/nearest.py)
-    Z, W       Fusion          one classifier a label, and β (rankers/fusion.py)
-    ê_label    reindex         epochs of the classifier after which steps 2 and 3 are taken again
+    Z, W       Fusion          one classifier per label, and β (rankers/fusion.py)
+    ê_label    reindex         epochs of the classifiers between repetitions of steps 2 and 3
 
-Predicting with a bag needs no torch; what learns is in learn.py.  `encoder` may name a transformer instead.
+Inference with a bag needs no torch; training is in learn.py.  `encoder` may be a transformer instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from longtail.train.run import WITH_TORCH, Need, Run
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
-    """Words; then label vectors, shortlists and classifiers in turn; then β."""
+    """Learn the vocabulary; train label vectors, shortlists and classifiers in turn; choose β."""
     from longtail.encoders.learn.encoder import source_of
     from longtail.methods.lightdxml.learn import learn
 
@@ -53,12 +53,12 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """Estimates from the encoder's size and the lengths of the texts, checked against measured runs."""
+    """Estimate resources from encoder size and text lengths; checked against measured runs."""
     takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
     parameters = takes.parameters + takes.dim * (min(corpus.n_labels, 50_000) + 2 * corpus.n_labels + takes.dim)
     documents = len(corpus) + corpus.n_labels * (config.label_text == "all")
     turns = -(-config.optim.epochs // config.reindex)
     shortlists = 4 * documents * min(config.shortlist, corpus.n_labels)
-    # A table that learns has a gradient, two moments and, at times, a checkpoint beside it; a turn keeps shortlists.
+    # Per weight of a table: gradient, two moments and a checkpoint; per turn: shortlists.
     memory = WITH_TORCH + 24 * parameters + 4 * takes.kept + takes.stored + 8 * documents * takes.dim + shortlists
     return Need(parameters, memory=memory, disk=16 * parameters + takes.stored + turns * shortlists)

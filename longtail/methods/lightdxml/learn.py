@@ -1,9 +1,9 @@
-"""LightDXML while it learns: label encoder and classifiers, each through the training loop, in turn.
+"""Training of LightDXML: label encoder and classifiers in turn.
 
 epoch of the classifiers    0         ê         2ê        ...       the last
-step 2: label vectors       learn     learn     learn               learn
+step 2: label vectors       train     train     train               train
 step 3: shortlists          find      find      find
-step 4: classifiers         learn ê   learn ê   learn ê   ...
+step 4: classifiers         train ê   train ê   train ê   ...
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from longtail.train.settings import Optim
 
 @dataclass(frozen=True)
 class Layers:
-    """The label encoder's weights, as one turn hands them to the next."""
+    """Weights of the label encoder, passed from one turn to the next."""
 
     first: np.ndarray  # W⁽¹⁾: (hidden, dim)
     first_offset: np.ndarray
@@ -53,7 +53,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class Turn:
-    """What steps 2 and 3 make of the documents' present vectors."""
+    """Results of steps 2 and 3."""
 
     layers: Layers
     nearest: Nearest
@@ -63,7 +63,7 @@ class Turn:
 def learn(
     source: Source, labels: sp.csr_array, classified: int, config: Config, run: Run
 ) -> tuple[Encoder, Nearest, Fusion]:
-    """Steps 2 to 5: label vectors from all documents, classifiers from the first of them that are `classified`."""
+    """Steps 2 to 5: train label vectors on all documents, classifiers on the first `classified` of them."""
     encoder, network = source.first, None
     layers = first_layers(encoder.dim, config.label_encoder, config.seed)
     often = classified, replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
@@ -80,7 +80,7 @@ def learn(
     return encoder, last.nearest, network.fusion(config.beta)
 
 
-EXACT_BELOW = 100_000  # labels that are compared faster than a graph is built and walked, when all documents ask
+EXACT_BELOW = 100_000  # labels below which exact search over all documents is faster than a graph
 
 
 # -- steps 2 and 3: label vectors and shortlists -------------------------------------------------------------------
@@ -90,7 +90,7 @@ def embed_labels(
     source: Source, labels: sp.csr_array, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int,
     asking: int, search: Search,
 ) -> Turn:  # fmt: skip
-    """Train the label encoder on documents as they are encoded now; find the labels nearest to the first `asking`."""
+    """Train the label encoder on current document vectors; find the nearest labels of the first `asking` documents."""
     documents = encoder.encode(source.read_train())
     check_vectors(documents, source.has_words, "document vectors", CLASSIFIER_ADVICE.format(config.optim), run)
     means = centroids(documents, labels)
@@ -113,14 +113,14 @@ CLASSIFIER_ADVICE = "The document encoder did this; try an optim.row_lr smaller 
 
 
 def centroids(documents: np.ndarray, labels: sp.csr_array) -> np.ndarray:
-    """μ_l = 1/|P_l| Σ x_i over the documents of label l (5); 0 for a label that has none."""
+    """μ_l = 1/|P_l| Σ x_i over the documents of label l (5); 0 for a label without documents."""
     counts = np.bincount(labels.indices, minlength=labels.shape[1])
     means = (labels.T.astype(np.float32) @ documents) / np.maximum(counts, 1)[:, None]
     return means.astype(np.float32)
 
 
 def first_layers(dim: int, learning: LabelEncoding, seed: int) -> Layers:
-    """Two layers that change nothing, or as torch draws them."""
+    """Two initial layers, identity or random."""
     with seeded(seed):
         hidden = learning.hidden or dim
         first, second = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
@@ -132,12 +132,12 @@ def first_layers(dim: int, learning: LabelEncoding, seed: int) -> Layers:
 
 
 def layers_of(first: nn.Linear, second: nn.Linear) -> Layers:
-    """Copies that no longer learn."""
+    """Detached copies of the weights."""
     return Layers(*(array(each) for each in (first.weight, first.bias, second.weight, second.bias)))
 
 
 class LabelEncoder(nn.Module):
-    """Z_l = W⁽²⁾(W⁽¹⁾ μ_l + b⁽¹⁾) + b⁽²⁾, with Eq. 4's ReLU around it if wanted."""
+    """Z_l = W⁽²⁾(W⁽¹⁾ μ_l + b⁽¹⁾) + b⁽²⁾, optionally with the ReLU of Eq. 4."""
 
     def __init__(self, layers: Layers, relu: bool):
         super().__init__()
@@ -146,26 +146,25 @@ class LabelEncoder(nn.Module):
         self.relu = relu
 
     def forward(self, means: Tensor) -> Tensor:
-        """(labels, dim) from centroids of that shape."""
+        """Label vectors (labels, dim) from centroids of that shape."""
         vectors = self.second(self.first(means))  # (4)
         return vectors.relu() if self.relu else vectors
 
     def loss(self, batch: Pair) -> Tensor:
-        """(2): Σ log(1 + ‖x_i − Z_l‖²) over a document's labels, the mean over documents."""
-        # F.embedding, not [ ]: threads sum the gradient of indexing in whatever order they come, so that two trainings
-        # with the same seed would differ.
+        """(2): Σ log(1 + ‖x_i − Z_l‖²) over a document's labels, mean over documents."""
+        # F.embedding, not [ ]: the gradient of indexing is not deterministic.
         apart = batch.documents[batch.document] - F.embedding(batch.label, self(batch.means))
         return torch.log1p(apart.square().sum(1)).sum() / len(batch.documents)
 
     def vectors(self, means: np.ndarray) -> np.ndarray:
-        """(labels, dim); 0 for labels without documents, which would all lie at the offset."""
+        """Label vectors (labels, dim); 0 for labels without documents, which would all be equal to the offset."""
         with torch.no_grad():
             vectors = self(torch.from_numpy(means)).numpy()
         vectors[~means.any(axis=1)] = 0
         return vectors
 
     def layers(self) -> Layers:
-        """What the next turn starts from."""
+        """Initial weights of the next turn."""
         return layers_of(self.first, self.second)
 
 
@@ -179,12 +178,12 @@ def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:
 
 @dataclass(frozen=True)
 class Pair:
-    """Documents and the labels they carry."""
+    """Documents of a batch and their labels."""
 
     documents: Tensor  # (batch, dim) x
     means: Tensor  # (labels, dim) μ of every label in the batch
-    document: Tensor  # (pairs,) place in `documents`
-    label: Tensor  # (pairs,) place in `means`
+    document: Tensor  # (pairs,) index into `documents`
+    label: Tensor  # (pairs,) index into `means`
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ class Pairs:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Vectors need no padding, so every document is as long as any other."""
+        """Equal lengths: vectors need no padding."""
         return np.ones(len(self.documents), np.int64)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Pair:
@@ -214,19 +213,19 @@ class Pairs:
 
 
 class Network(nn.Module):
-    """An encoder of documents, and a classifier a label."""
+    """A document encoder, and one classifier per label."""
 
     def __init__(self, encoder: LearningEncoder, labels: LearningRows):
         super().__init__()
         self.encoder, self.labels = encoder, labels
 
     def loss(self, batch: Meeting) -> Tensor:
-        """(7): binary cross-entropy over positives and shortlist, summed over a document's, the mean over documents."""
+        """(7): binary cross-entropy over positives and shortlist, summed per document, mean over documents."""
         rows, biases = self.labels(batch.candidates)
         return meeting_loss(self.encoder.drop(self.encoder(batch.texts)), rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Tokens and labels move where a batch touched them, the encoder's layers always."""
+        """Sparse updates of tokens and labels, dense ones of the encoder's layers."""
         return [
             *encoder_groups(self.encoder, optim),
             *table_group("labels", self.labels.tables, optim.row_lr, optim.accumulate),
@@ -237,11 +236,11 @@ class Network(nn.Module):
         return Fusion(self.labels.export(), UNCHOSEN_BETA if beta is None else beta)
 
 
-UNCHOSEN_BETA = 0.75  # of most released configs, where there is nothing to choose by
+UNCHOSEN_BETA = 0.75  # as in most released configs, without validation documents
 
 
 def started(source: Source, n_labels: int, config: Config) -> Network:
-    """A network before its first step."""
+    """The initial network."""
     with seeded(config.seed):
         rows = nn.init.kaiming_uniform_(torch.zeros(n_labels, source.first.dim), a=5**0.5)
         labels = LearningRows(n_labels, rows)
@@ -251,10 +250,10 @@ def started(source: Source, n_labels: int, config: Config) -> Network:
 
 @dataclass(frozen=True)
 class Meetings:
-    """Batches for the classifiers.
+    """Batches of documents and the candidate labels they are scored against.
 
-    Without `negatives`, a document meets its true labels and its whole shortlist.  With, it brings its true labels
-    and so many of its shortlist to the batch, where every document meets all of them.
+    Without `negatives`, the candidates of a document are its true labels and its whole shortlist.  With, all documents
+    of a batch share candidates: their true labels, and this many labels sampled from each shortlist.
     """
 
     texts: ReadTexts
@@ -265,7 +264,7 @@ class Meetings:
 
     @property
     def lengths(self) -> np.ndarray:
-        """How much there is to read in each of the documents that are classified."""
+        """Length of each classified document."""
         return self.texts.lengths[: self.labels.shape[0]]
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:

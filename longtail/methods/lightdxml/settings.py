@@ -17,45 +17,45 @@ from longtail.train.settings import Learning
 
 @dataclass(frozen=True)
 class LabelEncoding:
-    """How the label encoder learns (step 2)."""
+    """Training settings of the label encoder (step 2)."""
 
-    epochs: int = setting(1, "times every document is read, each time the encoder is trained", "Table V: 4 to 8")
+    epochs: int = setting(1, "passes over the documents per training of the encoder", "Table V: 4 to 8")
     lr: float = setting(1e-3, "peak learning rate", "released configs: 2e-4 to 3e-3")
-    batch_size: int = setting(256, "documents in a batch", "released configs: 256 or 512 pairs")
-    hidden: int | None = setting(None, "width between the two layers, D̂; none: as wide as vectors", "600 to 2400")
-    start: Literal["identity", "random"] = setting("identity", "layers before they learn: identity is the mean itself")
-    relu: bool = setting(False, "label vectors are cut off at zero", "Eq. 4 does, the authors' code does not")
+    batch_size: int = setting(256, "documents per batch", "released configs: 256 or 512 pairs")
+    hidden: int | None = setting(None, "width between the two layers, D̂; none: that of vectors", "600 to 2400")
+    start: Literal["identity", "random"] = setting(
+        "identity", "initial layers; identity: label vectors start as centroids"
+    )
+    relu: bool = setting(False, "ReLU on label vectors", "Eq. 4 does, the authors' code does not")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's."""
+    """Defaults were chosen on validation; configs/lightdxml/paper.toml has the paper's settings."""
 
     encoder: str = setting(BAG, MEANING, BAG)
-    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become words with weights")
-    bag: BagReading = setting(BagReading(), "how a bag reads", "released configs: 300 long")
-    transformer: TransformerReading = setting(TransformerReading(max_tokens=32, layers=1), "how a transformer reads")
+    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "TF-IDF words and their weights")
+    bag: BagReading = setting(BagReading(), "bag encoder", "released configs: 300 long")
+    transformer: TransformerReading = setting(TransformerReading(max_tokens=32, layers=1), "transformer encoder")
     label_text: Literal["none", "labels", "all"] = setting(
-        "labels", "a label's own text is read as one of its documents: nowhere, by the label encoder, or by all", "none"
+        "labels", "use label texts as documents of their label: never, for the label encoder, or for all parts", "none"
     )
-    shortlist: int = setting(200, "labels proposed for a document, k", "Table V: 500 to 650")
+    shortlist: int = setting(200, "candidates per document, k", "Table V: 500 to 650")
     reindex: int = setting(5, "epochs of the classifiers between two trainings of the label encoder", "Table V: 4 to 9")
     label_encoder: LabelEncoding = setting(LabelEncoding(), "label encoder")
-    dropout: float = setting(
-        0.3, "share of a text's vector dropped while learning; of a bag, inside its block too", "released configs: 0.5"
-    )
+    dropout: float = setting(0.3, "dropout on text vectors; in a bag, also inside its block", "released configs: 0.5")
     negatives: int = setting(
-        40, "labels each document brings to its batch, where all meet them; 0: each meets its own whole shortlist", "0"
+        40, "negatives sampled per document and shared by its batch; 0: each is scored against its whole shortlist", "0"
     )
     optim: Learning = setting(
         Learning(epochs=10, row_lr=0.01, batch_size=128, warmup=0.02, average_from=6),
-        "how document encoder and classifiers learn",
+        "training of document encoder and classifiers",
         "Table V: 16 or 21 epochs, 0.006 to 0.009",
     )
-    search: Search = setting(Search(), "how the nearest labels are found")
-    beta: float | None = setting(None, "share of the classifier in a score; none: chosen on validation", "Table V")
-    valid_documents: int = setting(1000, "documents of the validation split, or of train: they choose β")
-    seed: int = setting(0, "draws all that is random: first weights, order, negatives and dropout")
+    search: Search = setting(Search(), "nearest-neighbour search")
+    beta: float | None = setting(None, "weight of the classifier in a score; none: chosen on validation", "Table V")
+    valid_documents: int = setting(1000, "documents of the validation split, or held out of train: for choosing β")
+    seed: int = setting(0, "random seed")
 
     def __post_init__(self) -> None:
         if self.shortlist < 1 or self.reindex < 1:
@@ -70,5 +70,5 @@ class Config:
 
     @property
     def encoding(self) -> Encoding:
-        """Which encoder reads, and how."""
+        """The encoder and its settings."""
         return Encoding(self.encoder, self.words, self.bag, self.transformer)

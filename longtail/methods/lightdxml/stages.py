@@ -1,4 +1,4 @@
-"""LightDXML before and after its cycle: label texts as documents, and the choice of β.  No torch."""
+"""Stages of LightDXML before and after training: label texts as documents, and the choice of β.  No torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longtail.train.run import Run
 
 
 def with_labels_as_documents(corpus: Corpus, wanted: bool) -> Corpus:
-    """With each label's text as one more document, which carries that label alone."""
+    """The corpus with each label's text as an additional document of that label."""
     if not wanted or corpus.documents.texts is None:
         return corpus
     own = sp.eye_array(corpus.n_labels, dtype=corpus.labels.dtype, format="csr")
@@ -26,13 +26,13 @@ def with_labels_as_documents(corpus: Corpus, wanted: bool) -> Corpus:
     return Corpus(with_label_texts(corpus.documents, corpus.label_set), labels, corpus.label_set, corpus.name)
 
 
-# -- step 6: what to trust ---------------------------------------------------------------------------------------------
+# -- step 6: choice of β -----------------------------------------------------------------------------------------------
 
 GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, run: Run) -> float:
-    """The β that ranks the held-out documents best."""
+    """The best β on the held-out documents."""
     x = vectors_of(model.encoder, valid.documents)
     shortlist = model.nearest.find(x, model.shortlist)
     chosen = choose(
@@ -47,7 +47,7 @@ def choose_beta(model: LightDXML, train: Corpus, valid: Corpus, config: Config, 
 
 
 def own_labels(documents: Documents, label_set: LabelSet, read: bool) -> sp.csr_array | None:
-    """Documents whose text is the very text of a label, which the model has read as a document of that label."""
+    """Pairs of documents and labels with identical texts, which the model was trained on."""
     if not read or documents.texts is None:
         return None
     label_of = {text: label for label, text in enumerate(label_set.words())}

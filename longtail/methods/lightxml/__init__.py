@@ -1,21 +1,20 @@
-"""LightXML: recall clusters of labels, then rank the labels inside them, an encoder and both heads as one network.
+"""LightXML: score clusters of labels, then the labels inside them; encoder and both heads trained as one network.
 
-Jiang et al., AAAI 2021, arXiv:2101.03305.  Where we differ on purpose, docs/methods/lightxml.md says why.
+Jiang et al., AAAI 2021, arXiv:2101.03305.  Differences and their reasons: docs/methods/lightxml.md.
 
     text ──transformer──► e ──G──► clusters ──their labels──► candidates ──D──► σ(label)·σ(cluster)
-                                      └── while learning, this moment's mistakes are D's negatives
+                                      └── in training, the current mistakes of G are D's negatives
 
     paper    here             meaning
-    e        Encoder          what the last layers say of the text (encoders/transformer.py), or a bag of tokens
-    C, g_c   Clusters         which labels lie together (index/clusters.py)
+    e        Encoder          text vector from the last layers (encoders/transformer.py), or a bag of tokens
+    C, g_c   Clusters         clusters of labels (index/clusters.py)
     G        generator        belief in every cluster (rankers/clustered.py)
-    b        beam             clusters opened for a document
-    S_g      candidates       labels of the opened clusters; while learning, the true ones too
-    E, D     discriminator    a vector a label, behind a bottleneck
+    b        beam             clusters opened per document
+    S_g      candidates       labels of the opened clusters; in training, the true labels too
+    E, D     discriminator    one vector per label, after a bottleneck
 
-The network is methods/shared/clustered, which GUDN trains too.  `encoder = "bag"` reads with a bag
-of tokens, which needs no torch to predict.  What learns is in learn.py, the paper's static negatives (Table 5) in
-ablations.py.
+The network is methods/shared/clustered, also used by GUDN.  `encoder = "bag"` is a bag of tokens, which needs no torch
+for inference.  Training is in learn.py, the paper's static negatives (Table 5) in ablations.py.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "dynamic") -> ClusteredEncoder:
-    """Tokens, clusters, then encoder and heads together."""
+    """Tokenize, cluster labels, then train encoder and heads together."""
     data = stages.prepare(corpus, config, run)
     if variant == "dynamic":
         from longtail.methods.lightxml.learn import learn
@@ -42,5 +41,5 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "dynamic") 
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """Estimates from the encoder's size and the lengths of the texts."""
+    """Estimate resources from encoder size and text lengths."""
     return stages.need(corpus, config)

@@ -1,9 +1,9 @@
-"""What Table 5 compares with: LightXML with static negatives, two networks trained one after the other.
+"""Ablation of Table 5: LightXML with static negatives, two networks trained one after the other.
 
 negatives       trainings   text vectors                            candidates
-dynamic         one         shared by G and D, both move them       what G opens at the moment: learn.py
-static          G, then D   G's, frozen while D learns              what G opens after its training
-static-twice    G, then D   G's; D has its own, which start there   the same
+dynamic         one         shared and trained by G and D           clusters opened by the current G: learn.py
+static          G, then D   G's, frozen while D is trained          clusters opened by the trained G
+static-twice    G, then D   D has its own, initialised from G's     the same
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from longtail.train.settings import Optim
 
 
 def learn_in_turn(data: Data, config: Config, run: Run, variant: Variant) -> ClusteredEncoder:
-    """The generator to its end, then the discriminator on what that opens."""
+    """Train the generator, then the discriminator on the clusters it opens."""
     refuse_nothing_chosen(data, config)
     documents, valid = batches_of(data)
     again = variant == "static-twice"
@@ -50,7 +50,7 @@ def learn_in_turn(data: Data, config: Config, run: Run, variant: Variant) -> Clu
         encoder = encoder_on(data, config)
         heads = heads_on(encoder, data, config)
     start_reading(heads, data, config, run)
-    discriminator, heads.discriminator = heads.discriminator, None  # until recall has learned
+    discriminator, heads.discriminator = heads.discriminator, None  # until the generator is trained
     assert discriminator is not None  # there are clusters
     recall = Network(encoder, heads, config.eps)
     run.train("recall", recall, documents, config.optim, seed=config.seed)
@@ -66,7 +66,7 @@ def learn_in_turn(data: Data, config: Config, run: Run, variant: Variant) -> Clu
 
 
 def refuse_nothing_chosen(data: Data, config: Config) -> None:
-    """Raise ConfigError where the generator would open everything there is."""
+    """Raise ConfigError if the generator would open all clusters."""
     if data.flat or len(data.clusters) <= config.beam:
         what = "every label is scored" if data.flat else f"all {len(data.clusters)} clusters are opened"
         raise ConfigError(
@@ -76,7 +76,7 @@ def refuse_nothing_chosen(data: Data, config: Config) -> None:
 
 
 def open_clusters(recall: Network, documents: Labelled, batch_size: int, device: str) -> np.ndarray:
-    """The clusters that a trained generator opens for every document, (documents, beam) int32."""
+    """The clusters that the trained generator opens for every document, (documents, beam) int32."""
     opened = np.empty((len(documents.lengths), recall.heads.beam), np.int32)
     for rows in steps(longest_first(documents.lengths, batch_size), "reading documents"):
         batch = on_device(documents.batch(rows, generator(0)), torch.device(device))
@@ -87,34 +87,34 @@ def open_clusters(recall: Network, documents: Labelled, batch_size: int, device:
 
 
 class Ranker(nn.Module):
-    """A discriminator on candidates that were chosen before."""
+    """A discriminator on fixed candidates."""
 
     def __init__(
         self, encoder: LearningEncoder, discriminator: LearningDiscriminator, recall: Network, opened: np.ndarray
     ):
         super().__init__()
         self.encoder, self.discriminator, self.opened = encoder, discriminator, opened
-        self.before = (recall,)  # in a tuple, where torch does not look for what learns or is to be saved
+        self.before = (recall,)  # in a tuple, so that torch does not register its parameters
 
     def train(self, mode: bool = True) -> Self:
-        """An encoder that is frozen drops nothing inside."""
+        """Switch the mode, without dropout inside a frozen encoder."""
         super().train(mode)
         self.encoder.train(mode and any(each.requires_grad for each in self.encoder.parameters()))
         self.encoder.drop.train(mode)
         return self
 
     def loss(self, batch: TextBatch) -> Tensor:
-        """(5) alone."""
+        """The loss (5)."""
         documents = self.encoder.drop(self.encoder(batch.texts))
         opened = torch.from_numpy(self.opened[batch.rows.cpu().numpy()])
         return self.discriminator.loss(documents, opened, batch.positives)
 
     def rank(self, batch: TextBatch, k: int) -> Ranking:
-        """What validation judges: the generator of before, and the discriminator as it is."""
+        """Predictions for validation, by the trained generator and the current discriminator."""
         (recall,) = self.before
         one, other = (array_of(each(batch.texts)) for each in (recall.encoder, self.encoder))
         return replace(recall.heads.export(), discriminator=self.discriminator.export()).rank(one, k, other)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """As when both learn together."""
+        """The same groups as in joint training."""
         return encoder_groups(self.encoder, optim) + head_groups(self.discriminator, optim)

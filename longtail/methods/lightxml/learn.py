@@ -1,4 +1,4 @@
-"""LightXML while it learns: one network, whose present mistakes are its negatives."""
+"""Training of LightXML: one network, whose current mistakes are its negatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longtail.train.run import Run
 
 
 def learn(data: Data, config: Config, run: Run) -> ClusteredEncoder:
-    """Encoder, generator and discriminator together (Algorithm 1)."""
+    """Train encoder, generator and discriminator together (Algorithm 1)."""
     with seeded(config.seed):
         encoder = encoder_on(data, config)
         heads = heads_on(encoder, data, config)

@@ -13,4 +13,4 @@ VARIANTS: dict[str, Variant] = {"static": "static", "static-twice": "static-twic
 
 @dataclass(frozen=True)
 class Config(ClusteredConfig):
-    """Defaults are for two cores; configs/lightxml/paper.toml has the paper's."""
+    """Defaults suit two cores; configs/lightxml/paper.toml has the paper's settings."""

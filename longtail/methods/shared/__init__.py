@@ -1,1 +1,1 @@
-"""What several methods need; a method imports from here and never from another method."""
+"""Code shared by methods; a method imports from here and never from another method."""

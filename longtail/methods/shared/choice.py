@@ -1,4 +1,4 @@
-"""One number, such as the weight of an index in a score, chosen by what ranks validation documents best."""
+"""Choose one number, such as the weight of the index in a score, on validation documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longtail.ranking import Ranking
 
 @dataclass(frozen=True)
 class Choice:
-    """The value that ranks best, and the metrics of every value that was tried."""
+    """The best value, and the metrics of every value."""
 
     value: float
     judged: dict[float, dict[str, float]]
@@ -27,10 +27,10 @@ def choose(
     values: Sequence[float], rank: Callable[[float, int], Ranking], valid: Corpus, metric: str = "nDCG@5", *,
     train: Frequencies | None = None, hidden: sp.csr_array | None = None,
 ) -> Choice:  # fmt: skip
-    """The first of the best values by `metric`, which is one at 1, 3 or 5.
+    """The first of the best values by `metric`, at k of 1, 3 or 5.
 
-    `rank(value, k)` ranks the validation documents.  Pairs that the corpus filters are left out, and those in
-    `hidden` too; as many more labels are ranked.  Metrics with propensities need `train`.
+    `rank(value, k)` ranks the validation documents.  Filtered pairs of the corpus and pairs in `hidden` are excluded,
+    and as many more labels are ranked.  Metrics with propensities need `train`.
     """
     filtered = either(valid.filtered, hidden)
     k = max(5, cut_off(metric)) + (0 if filtered is None else int(np.diff(filtered.indptr).max(initial=0)))
@@ -42,7 +42,7 @@ def choose(
 
 
 def either(one: sp.csr_array | None, other: sp.csr_array | None) -> sp.csr_array | None:
-    """The pairs of both matrices."""
+    """The union of the pairs of two matrices."""
     if one is None or other is None:
         return other if one is None else one
     return sp.csr_array((one != 0) + (other != 0), dtype=np.float32)

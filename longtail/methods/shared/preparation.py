@@ -1,4 +1,4 @@
-"""What most methods do before they learn: hold documents out, learn words, cluster labels by words."""
+"""Preparation shared by most methods: hold documents out, learn the vocabulary, cluster labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longtail.train.run import Run
 
 
 def refuse_unlabelled(corpus: Corpus) -> None:
-    """Raise CorpusError where no document carries a label."""
+    """Raise CorpusError if no document has a label."""
     if corpus.labels.nnz == 0:
         raise CorpusError(f"{corpus.name}: no document carries a label; there is nothing to learn")
 
@@ -28,25 +28,25 @@ def refuse_without_text(corpus: Corpus) -> None:
 
 
 def held_out(corpus: Corpus, documents: int, seed: int) -> tuple[Corpus, Corpus]:
-    """What to learn from, and at most this many documents to choose weights by."""
+    """Training documents, and at most `documents` validation documents."""
     train, valid = corpus.hold_out(documents, seed)
     return train, valid.subset(valid.drawn(documents, seed), "valid")
 
 
 def with_label_texts(documents: Documents, label_set: LabelSet) -> Documents:
-    """The documents, then one more for the text of each label; documents without text stay as they are."""
+    """The documents followed by the text of each label; unchanged if documents have no text."""
     if documents.texts is None:
         return documents
     return Documents(Texts.of(chain(documents.texts, label_set.words())))
 
 
 def learn_words(documents: Documents, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
-    """The tokens of documents and label texts, and their weights."""
+    """Learn the vocabulary and token weights from documents and label texts."""
     return Reader.fit(with_label_texts(documents, label_set), options, subwords)
 
 
 def reader_of(documents: Documents, label_set: LabelSet, encoding: Encoding, run: Run) -> Reader:
-    """The words of documents and label texts, and the pieces of a bag; made once a run."""
+    """The vocabulary of documents and label texts, with word pieces for a bag; computed once per run."""
     pieces = encoding.bag.subwords if encoding.kind == BAG else 0
     return run.stage("words", learn_words, documents, label_set, encoding.words, pieces)
 
@@ -56,7 +56,7 @@ def cluster_labels(
 ) -> Clusters:
     """Balanced clusters of at most `size` labels, by the sums of their documents' features.
 
-    A label without documents lies where its text puts it; `label_texts` has the columns of `features`.
+    A label without documents is clustered by its text; `label_texts` has the columns of `features`.
     """
     points = label_centroids(features, labels)
     if label_texts is not None:

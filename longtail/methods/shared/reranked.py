@@ -58,9 +58,9 @@ class Reranking:
     tree_depth: int = setting(5, "questions that the tree asks about a label", "authors' code: 5, earlier 6")
     tree_share: float = setting(0.3, "share of the tree in a score; 0: no tree", "authors' code")
     valid_documents: int = setting(
-        1000, "documents of the validation split, or of train: they choose w and the tree", "5000"
+        1000, "documents of the validation split, or held out of train: for choosing w and the tree", "5000"
     )
-    seed: int = setting(0, "draws all that is random; members of an ensemble differ in it")
+    seed: int = setting(0, "random seed; members of an ensemble differ in it")
 
     def __post_init__(self) -> None:
         if min(self.candidates, self.tree_depth) < 1:

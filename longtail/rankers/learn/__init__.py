@@ -1,1 +1,1 @@
-"""Rankers while they learn, in torch: the learning twin of X.py is learn/X.py."""
+"""Training of rankers, in torch: the counterpart of X.py is learn/X.py."""

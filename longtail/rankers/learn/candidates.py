@@ -1,8 +1,8 @@
-"""Who meets whom: the documents of a batch, the labels they are scored against, and what they learn from it.
+"""Candidates of a training batch: which labels its documents are scored against, and the loss.
 
-together    candidates are gathered from all documents of the batch and every document meets all of them:
-            one matrix product, and what is hard for one document is easy for the others
-apart       each document meets its own shortlist and nothing else, as the papers have it
+together    all documents share the candidates of the batch: one matrix product, and the hard negatives of one
+            document are easy negatives of the others
+apart       each document is scored against its own shortlist only, as in the papers
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from longtail.rankers.learn.losses import masked_bce_per_document
 
 @dataclass(frozen=True)
 class Candidates:
-    """The labels that a batch looks at."""
+    """The candidate labels of a batch."""
 
-    labels: np.ndarray  # (candidates,) in order, none twice
-    targets: np.ndarray  # (documents, candidates or width) float32, 1 where a label is true
-    shortlist: np.ndarray | None = None  # (documents, width) int32 places in `labels`, PAD; None: all meet all
+    labels: np.ndarray  # (candidates,) sorted, distinct
+    targets: np.ndarray  # (documents, candidates or width) float32, 1 for true labels
+    shortlist: np.ndarray | None = None  # (documents, width) int32 indices into `labels`, PAD; None: all
 
 
 def together(true: sp.csr_array, drawn: np.ndarray) -> Candidates:
-    """Every document meets all labels that are true for one of the batch, and all that were drawn (PAD is none)."""
+    """Shared candidates: the true labels of all documents of the batch, and the sampled ones (ignoring PAD)."""
     labels = np.union1d(true.indices, drawn[drawn != PAD])
     targets = np.zeros((true.shape[0], len(labels)), np.float32)
     targets[row_of(true.indptr), np.searchsorted(labels, true.indices)] = 1
@@ -39,9 +39,9 @@ def together(true: sp.csr_array, drawn: np.ndarray) -> Candidates:
 
 
 def apart(true: sp.csr_array, starts: np.ndarray, shortlists: np.ndarray, with_true: bool) -> Candidates:
-    """Document i meets shortlists[starts[i]:starts[i + 1]], and `with_true` its true labels in any case."""
+    """Separate candidates: shortlists[starts[i]:starts[i + 1]] of document i, plus its true labels if `with_true`."""
     n_labels = true.shape[1]
-    # A pair (document, label) as one number, so that sets of pairs are sets of numbers.
+    # Pairs (document, label) encoded as one number each.
     truth = row_of(true.indptr) * n_labels + true.indices
     met = row_of(starts) * n_labels + shortlists
     pairs = in_order(np.append(truth, met) if with_true else met)
@@ -56,13 +56,13 @@ def apart(true: sp.csr_array, starts: np.ndarray, shortlists: np.ndarray, with_t
 
 
 def in_order(values: np.ndarray) -> np.ndarray:
-    """np.unique, which hashes whole numbers, by sorting: ten times faster on a batch's pairs."""
+    """np.unique by sorting: ten times faster on the pairs of a batch than its hashing of integers."""
     values = np.sort(values)
     return values[np.diff(values, prepend=values[:1] - 1) > 0]
 
 
 def row_of(starts: np.ndarray) -> np.ndarray:
-    """The row of every entry of sparse rows."""
+    """The row of every entry of a CSR matrix."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -71,16 +71,16 @@ def row_of(starts: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A few documents and their candidates, for a network."""
+    """The documents of a batch and the candidate labels they are scored against."""
 
-    texts: Input  # of the documents, then of the candidates where label rows are read from texts
-    candidates: Tensor  # (candidates,) int64 labels, in order, none twice
+    texts: Input  # of the documents, then of the candidates if label rows are computed from texts
+    candidates: Tensor  # (candidates,) int64 labels, sorted, distinct
     targets: Tensor  # (documents, candidates or width)
-    shortlist: Tensor | None  # (documents, width) int32 places in `candidates`, PAD; None: all meet all
+    shortlist: Tensor | None  # (documents, width) int32 indices into `candidates`, PAD; None: all
 
 
 def meeting(texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_labels: bool = False) -> Meeting:
-    """The documents at `rows` and their candidates, with the candidates' texts if these are read."""
+    """The documents at `rows` and their candidates, with the candidates' texts if `read_labels`."""
     return Meeting(
         texts.batch(rows, candidates.labels if read_labels else None),
         torch.from_numpy(candidates.labels.astype(np.int64)), torch.from_numpy(candidates.targets),
@@ -92,22 +92,22 @@ def meeting(texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_lab
 
 
 def meeting_loss(documents: Tensor, rows: Tensor, biases: Tensor, batch: Meeting) -> Tensor:
-    """Binary cross-entropy of all pairs that meet, summed over a document's, the mean over documents."""
+    """Binary cross-entropy, summed over the candidates of a document, mean over documents."""
     if batch.shortlist is None:
-        logits = torch.addmm(biases, documents, rows.T).float()  # a product in bfloat16 is no sum in bfloat16
+        logits = torch.addmm(biases, documents, rows.T).float()  # bfloat16 products, but the loss is summed in float32
         return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
     return shortlist_loss(documents, rows, biases, batch.shortlist, batch.targets)
 
 
 def shortlist_loss(documents: Tensor, rows: Tensor, biases: Tensor, shortlist: Tensor, targets: Tensor) -> Tensor:
-    """The same where each document meets its own candidates: `shortlist` names rows of `rows`, PAD is none."""
-    # F.embedding, not [ ]: the gradient of indexing is summed in whatever order threads come.
+    """The same with separate candidates per document: `shortlist` are indices into `rows`, or PAD."""
+    # F.embedding, not [ ]: the gradient of indexing is not deterministic.
     logits = shortlist_logits(documents, rows, shortlist) + F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
     return masked_bce_per_document(logits, targets, shortlist != PAD)
 
 
 def table_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """table[rows] with a sparse gradient; `rows` are in order and none comes twice, so that nothing is added up."""
+    """table[rows] with a sparse gradient; `rows` are sorted and distinct, so that it is already coalesced."""
     return _TableRows.apply(table, rows)
 
 
@@ -127,7 +127,7 @@ class _TableRows(torch.autograd.Function):
 def shortlist_logits(documents: Tensor, rows: Tensor, shortlist: Tensor) -> Tensor:
     """⟨document, row⟩ of each document's own candidates, (documents, width), 0 at PAD.
 
-    `shortlist` names rows of `rows`.  Nothing of size documents × width × dim is ever made.
+    `shortlist` are indices into `rows`.  No array of size documents × width × dim is allocated.
     """
     if documents.device.type == "cpu":
         return _CompiledShortlist.apply(documents, rows, shortlist)
@@ -135,10 +135,10 @@ def shortlist_logits(documents: Tensor, rows: Tensor, shortlist: Tensor) -> Tens
 
 
 def shortlist_logits_plainly(documents: Tensor, rows: Tensor, shortlist: Tensor) -> Tensor:
-    """The same in torch's own words: the reference, and the way on other devices.
+    """`shortlist_logits` in plain torch: the reference, and the implementation for other devices.
 
-    Every document meets every row, of which it wants a part: on a GPU the product is cheaper than gathering
-    documents × width × dim numbers, which for LightXML's shortlists would take gigabytes.
+    Scores all rows and gathers the shortlist: on a GPU the product is cheaper than gathering documents × width × dim
+    numbers, which for LightXML's shortlists would take gigabytes.
     """
     logits = (documents @ rows.T).gather(1, shortlist.clamp(min=0).long())
     return logits.masked_fill(shortlist == PAD, 0.0)

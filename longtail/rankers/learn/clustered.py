@@ -1,4 +1,4 @@
-"""The half of generator and discriminator that learns (see clustered.py for the formulas), in torch."""
+"""Training of generator and discriminator in torch (formulas in ../clustered.py)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longtail.rankers.learn.wide import Wide
 
 
 class Heads(nn.Module):
-    """G, and D behind it where clusters hold more than one label."""
+    """G, followed by D if clusters hold more than one label."""
 
     cluster_of: Tensor  # (labels,)
 
@@ -31,10 +31,9 @@ class Heads(nn.Module):
         self.register_buffer("cluster_of", torch.from_numpy(clusters.of_label.astype(np.int64)), persistent=False)
 
     def expect(self, labels: sp.csr_array) -> None:
-        """Clusters start as likely as they are among documents with these labels, whatever a text says.
+        """Initialise cluster biases to their log-odds in these labels.
 
-        From one start for all, thousands of labels that nobody carries have to be learned away first, and until then
-        they are most of the loss.
+        With one initial bias for all, unlearning thousands of rare clusters dominates the loss at first.
         """
         member = sp.csr_array((np.ones(labels.shape[1]), (np.arange(labels.shape[1]), self.clusters.of_label)))
         share = (((labels @ member) > 0).sum(axis=0) + 0.5) / (labels.shape[0] + 1)
@@ -42,24 +41,23 @@ class Heads(nn.Module):
             self.generator.bias.copy_(torch.from_numpy(np.log(share / (1 - share))))
 
     def start(self, rows: LabelStart) -> None:
-        """Labels and clusters that have texts start there (see label_start.py); others stay as they were drawn."""
+        """Initialise rows of labels and clusters that have texts (see label_start.py); others stay random."""
         put(self.generator.weight, rows.clusters)
         if self.discriminator is not None:
             put(self.discriminator.labels.tables[0], rows.labels)
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
-        """(6): L = L_g + L_d, given document vectors (documents, dim) and true labels (documents, most), PAD."""
+        """(6): L = L_g + L_d of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
         logits = self.generator(documents).float()
         recall = F.binary_cross_entropy_with_logits(logits, self.targets(logits, positives), reduction="sum")  # (1)
         recall = recall / len(logits)
         if self.discriminator is None:
             return recall
-        # Choosing candidates is a lookup: the generator learns from L_g alone, and its present mistakes become the
-        # discriminator's negatives.
+        # Detached: the generator learns from L_g alone, and its current mistakes become the discriminator's negatives.
         return recall + self.discriminator.loss(documents, self.opened(logits.detach()), positives)
 
     def opened(self, logits: Tensor) -> Tensor:
-        """(2): the clusters that the generator believes in most at this moment, (documents, beam)."""
+        """(2): the clusters with the highest scores, (documents, beam)."""
         return logits.topk(self.beam).indices
 
     def targets(self, logits: Tensor, positives: Tensor) -> Tensor:
@@ -70,13 +68,13 @@ class Heads(nn.Module):
         return targets
 
     def export(self) -> Clustered:
-        """Export to NumPy for inference; on a CPU, views of what learns."""
+        """Export to NumPy for inference; on a CPU, views of the parameters."""
         discriminator = None if self.discriminator is None else self.discriminator.export()
         return Clustered(rows_of_layer(self.generator), discriminator, self.beam)
 
 
 class LearningDiscriminator(nn.Module):
-    """D: a bottleneck, and a vector and a bias for every label, in the order of the clusters."""
+    """D: a bottleneck, and a vector and a bias for every label, in cluster order."""
 
     def __init__(self, dim: int, label_dim: int, clusters: Clusters):
         super().__init__()
@@ -86,7 +84,7 @@ class LearningDiscriminator(nn.Module):
         self.clusters, self.place = clusters, np.argsort(clusters.labels)
 
     def loss(self, documents: Tensor, opened: Tensor, positives: Tensor) -> Tensor:
-        """(5): binary cross-entropy over the labels of the opened clusters and all true ones."""
+        """(5): binary cross-entropy over the labels of the opened clusters and all true labels."""
         met = self.candidates(opened.cpu().numpy(), positives.cpu().numpy())
         labels, shortlist, targets = (
             torch.from_numpy(part).to(documents.device) for part in (met.labels, met.shortlist, met.targets)
@@ -95,7 +93,7 @@ class LearningDiscriminator(nn.Module):
         return shortlist_loss(self.bottleneck(documents).float(), rows, biases, shortlist, targets)  # (4)
 
     def candidates(self, opened: np.ndarray, positives: np.ndarray) -> Candidates:
-        """S_g with every true label added; labels are named by their place in the order of the clusters."""
+        """S_g with all true labels added; labels are numbered in cluster order."""
         given = positives != PAD
         counts = np.append(0, np.cumsum(given.sum(axis=1)))
         entries = np.ones(counts[-1], np.float32), self.place[positives[given]], counts
@@ -103,13 +101,13 @@ class LearningDiscriminator(nn.Module):
         return apart(true, *members_of(self.clusters.starts, opened), with_true=True)
 
     def export(self) -> Discriminator:
-        """Export to NumPy; on a CPU, views of what learns."""
+        """Export to NumPy for inference; on a CPU, views of the parameters."""
         bottleneck = Bottleneck(array_of(self.bottleneck.weight), array_of(self.bottleneck.bias))
         return Discriminator(bottleneck, self.labels.export(clusters=self.clusters))
 
 
 def put(table: Tensor, rows: np.ndarray) -> None:
-    """Rows into a table, but for those that are 0."""
+    """Copy the nonzero rows into a table."""
     given = torch.from_numpy(np.array(rows)).to(table.device)
     with torch.no_grad():
         table.copy_(torch.where(given.any(dim=1, keepdim=True), given, table))

@@ -1,4 +1,4 @@
-"""The half of a graph and its label classifiers that learns (see graphed.py for the formulas), in torch."""
+"""Training of a graph and its label classifiers in torch (formulas in ../graphed.py and index/graph.py)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_
 from longtail.rankers.learn.label_rows import LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
 
-ABSENT = -1e9  # the weight of an edge that is not there: nothing is left of it in a softmax
+ABSENT = -1e9  # weight of an absent edge: 0 after softmax
 
 
 @dataclass(frozen=True)
 class Found:
-    """The labels that a batch looks at."""
+    """The candidate labels of a batch."""
 
-    labels: Tensor  # (documents, K) int32, PAD where there are fewer; true labels first
+    labels: Tensor  # (documents, K) int32, PAD-padded; true labels first
     log_beliefs: Tensor  # (documents, K): log ŷ
 
     def targets(self, positives: Tensor) -> Tensor:
-        """(documents, K), true where a label is; all true ones are among a row's first."""
+        """(documents, K) bool, whether a candidate is a true label; true labels come first in a row."""
         width = positives.shape[1]
         first = self.labels[:, :width]
         true = (first[:, :, None] == positives[:, None]).any(2) & (first != PAD)
@@ -40,28 +40,28 @@ class Found:
 
 @dataclass(frozen=True)
 class Opened:
-    """The clusters that a batch opens, and the edges that leave them."""
+    """The opened clusters of a batch, and their edges."""
 
     clusters: np.ndarray  # (documents, width) int32 rows of `labels`, PAD
     log_beliefs: Tensor  # (documents, width): log ŝ_c
     labels: np.ndarray  # (opened clusters, edges) int32, PAD
     log_edges: Tensor  # (opened clusters, edges): log ŝ_c,l
     n_labels: int
-    add: bool  # whether all paths to a label speak for it, or the best alone
+    add: bool  # whether paths to a label are summed, or only the best counts
 
     def best(self, k: int, wanted: np.ndarray) -> np.ndarray:
-        """The k labels with the largest ŷ, those wanted first, (documents, k) int32."""
+        """The k labels with the largest ŷ, `wanted` ones first, (documents, k) int32."""
         beliefs, edges = (array_of(each.exp()) for each in (self.log_beliefs, self.log_edges))
         return best_labels(self.clusters, beliefs, self.labels, edges, self.n_labels, k, wanted, self.add)[0]
 
     def log_beliefs_in(self, labels: np.ndarray) -> Tensor:
-        """log ŷ (6) of labels, (documents, any) with PAD; 0 at PAD and where no path leads."""
+        """log ŷ (6) of labels, (documents, any) with PAD; 0 at PAD and for labels without a path."""
         values = _LogBeliefs.apply(self.log_beliefs, self.log_edges, self, labels)
         return values.masked_fill(values == -math.inf, 0).clamp(max=0)
 
 
 class _LogBeliefs(torch.autograd.Function):
-    """The compiled walk, on a CPU whatever the device of the rest: it is whole numbers, looked up."""
+    """The compiled walk, always on the CPU: it is dominated by integer lookups."""
 
     @staticmethod
     def forward(ctx, log_beliefs: Tensor, log_edges: Tensor, walk: Opened, labels: np.ndarray) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
@@ -77,7 +77,7 @@ class _LogBeliefs(torch.autograd.Function):
 
 
 class GraphRouter(nn.Module):
-    """Ŵ_C and A: from documents to clusters and on to labels.  With β = ∞ the edges are sure, and A does not learn."""
+    """Ŵ_C and A: from documents to clusters to labels.  With β = ∞ all edges are 1, and A is not trained."""
 
     parents: Tensor  # (labels,)
 
@@ -94,18 +94,18 @@ class GraphRouter(nn.Module):
         self.register_buffer("parents", torch.from_numpy(graph.parents(n_labels).astype(np.int64)))
 
     def find_parents(self) -> None:
-        """See which cluster now holds each label most firmly (3)."""
+        """Update the parent of each label: the cluster with its heaviest edge (3)."""
         parents = self._graph().parents(self.n_labels)
         self.parents.copy_(torch.from_numpy(parents))
 
     def forward(self, documents: Tensor, positives: Tensor) -> Found:
-        """The labels with the best paths and all true ones, `positives` (documents, most) with PAD."""
+        """The labels with the best paths and all true labels; `positives` (documents, most) with PAD."""
         walk, wanted = self.walk(documents, positives), array_of(positives).astype(np.int32)
         labels = walk.best(self._width(wanted), wanted)
         return Found(torch.from_numpy(labels).to(documents.device), walk.log_beliefs_in(labels))
 
     def walk(self, documents: Tensor, positives: Tensor) -> Opened:
-        """What documents open, (1)-(5)."""
+        """Opened clusters and their edges, (1)-(5)."""
         logits = self.clusters(documents).float()
         log_beliefs = (math.log(self.alpha) + logits.log_softmax(1)).clamp(max=0)  # (1)
         opened = self.opened(logits.detach(), positives)
@@ -123,13 +123,13 @@ class GraphRouter(nn.Module):
         return both.cpu().numpy()
 
     def _log_edges(self, clusters: np.ndarray, device: torch.device) -> Tensor:
-        """log ŝ_c,l (5) of some clusters, (clusters, edges); absent edges take no part."""
+        """log ŝ_c,l (5) of some clusters, (clusters, edges); 0 for absent edges."""
         absent = torch.from_numpy(self.labels[clusters] == PAD).to(device)
         weights = table_rows(self.edges, torch.from_numpy(clusters).to(device)).masked_fill(absent, ABSENT)
         return (math.log(self.beta) + weights.log_softmax(1)).clamp(max=0).masked_fill(absent, 0)
 
     def _width(self, wanted: np.ndarray) -> int:
-        """K, or more where a document has more true labels."""
+        """K, or the largest number of true labels if that is more."""
         return max(self.shortlist, int((wanted != PAD).sum(axis=1).max(initial=0)))
 
     def _graph(self) -> Graph:
@@ -142,7 +142,7 @@ class GraphRouter(nn.Module):
 
 
 class GraphHeads(nn.Module):
-    """The way to labels, and W_L, a classifier a label."""
+    """The router, and W_L, one classifier per label."""
 
     def __init__(
         self, router: GraphRouter, classifiers: LearningRows, shortlist_loss: float, alone: bool = False,
@@ -153,7 +153,7 @@ class GraphHeads(nn.Module):
         self.alone, self.belief_weight = alone, belief_weight
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
-        """L = L_c + λ L_s, given document vectors (documents, dim) and true labels (documents, most), PAD."""
+        """L = L_c + λ L_s of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
         found = self.router(documents, positives)
         inside, targets, logits = found.labels != PAD, found.targets(positives), self.logits(documents, found.labels)
         if self.alone:
@@ -163,14 +163,14 @@ class GraphHeads(nn.Module):
         return self._with_recall(ranking, found.log_beliefs * targets)
 
     def loss_on(self, candidates: np.ndarray, documents: Tensor, positives: Tensor) -> Tensor:
-        """The same where every document meets the same candidates, all true labels among them.
+        """The same loss with shared candidates for all documents, including all true labels.
 
-        A candidate to which no path leads is still to be refused: its classifier is on its own, as if ŷ were 1.
+        A candidate without a path is still a negative: its classifier is trained alone, as if ŷ were 1.
         """
         walk, targets = self.router.walk(documents, positives), one_hot(positives, candidates)
         rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
         logits, inside = torch.addmm(biases, documents, rows.T), torch.ones_like(targets)
-        if self.alone:  # then nobody asks for beliefs in other labels than true ones
+        if self.alone:  # only beliefs in true labels are needed
             ranking = masked_bce_per_document(logits, targets, inside)
             return self._with_recall(ranking, walk.log_beliefs_in(array_of(positives).astype(np.int32)))
         met = np.broadcast_to(candidates.astype(np.int32), targets.shape)
@@ -179,34 +179,34 @@ class GraphHeads(nn.Module):
         return self._with_recall(ranking, log_beliefs * targets)
 
     def _with_recall(self, ranking: Tensor, log_beliefs: Tensor) -> Tensor:
-        """L_c + λ L_s, given log ŷ of true labels and 0 elsewhere (8)."""
+        """L_c + λ L_s (8); `log_beliefs` is log ŷ of true labels and 0 elsewhere."""
         return ranking - self.shortlist_loss * log_beliefs.sum() / len(log_beliefs)
 
     def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
-        """w_l · φ + b_l of each document's labels, (documents, K); anything at PAD."""
+        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD."""
         names = in_order(array_of(labels[labels != PAD]))
         place = torch.zeros(self.router.n_labels, dtype=torch.int32)
         place[names] = torch.arange(len(names), dtype=torch.int32)
         rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
-        # F.embedding, not [ ]: the gradient of indexing is summed in whatever order threads come.
+        # F.embedding, not [ ]: the gradient of indexing is not deterministic.
         own = F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
         return shortlist_logits(documents, rows, shortlist) + own
 
     def export(self) -> Graphed:
-        """Export to NumPy for inference; on a CPU, views of what learns where possible."""
+        """Export to NumPy for inference; on a CPU, views of the parameters where possible."""
         return Graphed(self.router.export(), self.classifiers.export(), self.belief_weight)
 
 
 class OneVsAll(nn.Module):
-    """Classifiers of all labels, which learn from every document."""
+    """One-vs-all classifiers: every label is a candidate of every document."""
 
     def __init__(self, n_labels: int, classifiers: LearningRows):
         super().__init__()
         self.n_labels, self.classifiers = n_labels, classifiers
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
-        """Binary cross-entropy, summed over all labels, the mean over documents."""
+        """Binary cross-entropy, summed over labels, mean over documents."""
         labels = np.arange(self.n_labels)
         rows, biases = self.classifiers(torch.from_numpy(labels).to(documents.device))
         logits, targets = torch.addmm(biases, documents, rows.T), one_hot(positives, labels).float()
@@ -218,7 +218,7 @@ class OneVsAll(nn.Module):
 
 
 def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:
-    """(documents, candidates) true where a candidate is a true label; `candidates` are in order and hold them all."""
+    """(documents, candidates) bool, true labels; `candidates` are sorted and include all true labels."""
     targets = torch.zeros(len(positives), len(candidates), dtype=torch.bool, device=positives.device)
     given = positives != PAD
     places = np.searchsorted(candidates, array_of(positives[given]))

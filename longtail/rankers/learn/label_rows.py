@@ -1,4 +1,4 @@
-"""Label rows while they learn (see ../label_rows.py): a table, rows read from the labels' texts, or both.
+"""Training of label rows (see ../label_rows.py): a table, rows computed from label texts, or both.
 
 Mittal et al., WSDM 2021 (DECAF), section 3, "1-vs-All Label Classifiers":
 
@@ -20,14 +20,14 @@ from longtail.index.clusters import Clusters
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
 
-START_BIAS = -4.0  # few candidates are right; a label seldom scored must not start at a half
+START_BIAS = -4.0  # most candidates are negatives; a rarely scored label must not start at 0.5
 
 
 class LearningRows(nn.Module):
     """A row and a bias for every label, or every cluster.
 
-    `table` holds the rows, or what refines rows that `read` makes of texts; at least one of the two is given.
-    `sums` says what an encoder makes of some labels' texts before any block, where the caller of `forward` does not.
+    `table` holds the rows, or refinements of the rows that `read` computes from texts; at least one is given.
+    `sums` returns the encoder's vectors of label texts before any block, if `forward` is called without them.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class LearningRows(nn.Module):
         self.biases = nn.Parameter(torch.full((n_labels, 1), bias))
 
     def forward(self, labels: Tensor, sums: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Rows (labels, dim) and biases (labels,) of the labels named, which are in order and none twice."""
+        """Rows (labels, dim) and biases (labels,) of `labels`, sorted and distinct."""
         if sums is None and self.sums is not None:
             sums = self.sums(labels)
         return self._rows(labels, sums), table_rows(self.biases, labels)[:, 0]
@@ -61,12 +61,12 @@ class LearningRows(nn.Module):
 
     @property
     def dense(self) -> list[nn.Parameter]:
-        """All other parameters: the block that reads, and gates."""
+        """All other parameters: block and gates."""
         tables = {id(table) for table in self.tables}
         return [each for each in self.parameters() if id(each) not in tables]
 
     def export(self, sums: Tensor | None = None, clusters: Clusters | None = None) -> LabelRows:
-        """Export to NumPy for inference, nothing dropped; a table on a CPU is exported as a view of what learns."""
+        """Export to NumPy for inference, without dropout; on a CPU, a table is exported as a view of the parameters."""
         if self.read is None and self.table is not None:
             return LabelRows(array_of(self.table), array_of(self.biases)[:, 0], clusters)
         learning, every = self.training, torch.arange(len(self.biases), device=self.biases.device)
@@ -82,14 +82,14 @@ CHUNK = 16_384  # labels whose rows are computed at once
 
 
 def free_rows(n_labels: int, dim: int) -> LearningRows:
-    """Rows that only a label's documents teach, random at first."""
+    """Rows learned from documents only, randomly initialised."""
     return LearningRows(n_labels, nn.init.kaiming_uniform_(torch.empty(n_labels, dim)))
 
 
 def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: float) -> LearningRows:
-    """Rows read from label texts and refined, with what the encoder of documents says of these texts.
+    """Rows computed from label texts by the document encoder, plus a refinement table.
 
-    `of_labels` says the vectors of labels' texts before any block, (labels, dim); the table starts there, ẑ² = E z.
+    `of_labels` returns the vectors of label texts before any block, (labels, dim), the initial table: ẑ² = E z.
     """
     with torch.no_grad():
         start = of_labels(torch.arange(n_labels)).clone()
@@ -97,10 +97,10 @@ def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: flo
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
-    """A tensor for NumPy; on a CPU, a view."""
+    """A tensor as NumPy array; on a CPU, a view."""
     return tensor.detach().cpu().numpy()
 
 
 def rows_of_layer(layer: nn.Linear) -> LabelRows:
-    """A layer's weights as label rows; on a CPU, views of what learns."""
+    """A layer's weights as label rows; on a CPU, views of the parameters."""
     return LabelRows(array_of(layer.weight), array_of(layer.bias))

@@ -1,1 +1,1 @@
-"""The half of ELIAS that learns."""
+"""Training of ELIAS."""

@@ -1,4 +1,4 @@
-"""The network that ELIAS trains, twice: an encoder, a graph and classifiers, and what a batch makes them learn."""
+"""The network of ELIAS: encoder, graph and classifiers, with its loss and sampling of negatives."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Head = TypeVar("Head", GraphHeads, OneVsAll)
 
 
 class Network(nn.Module, Generic[Head]):
-    """An encoder and what stands on its vectors.
+    """An encoder and its heads.
 
-    With `negatives`, the candidates of a batch are its true labels and so many that each of its documents brings:
-    drawn from those that it ranked first when the epoch began, and a few from all.
+    With `negatives`, the documents of a batch share candidates: their true labels, negatives sampled per document from
+    its top labels at the start of the epoch, and a few from all labels.
     """
 
     pool: Tensor | None  # (documents, POOL) int32 labels, PAD
@@ -45,11 +45,11 @@ class Network(nn.Module, Generic[Head]):
         super().__init__()
         self.encoder, self.stage, self.negatives = encoder, stage, negatives
         self.heads: Head = heads
-        self.exported: Graphed | Clustered | None = None  # while nothing learns, so that every label is read once
+        self.exported: Graphed | Clustered | None = None  # cached in eval mode, so that label rows are computed once
         self.register_buffer("pool", None if negatives is None else negatives.any())
 
     def start_epoch(self, epoch: int) -> None:
-        """True labels are looked for where they now hang most firmly, and negatives are what now is hardest."""
+        """Update the parents of labels and the pool of hard negatives."""
         self.encoder.start_epoch(epoch)
         if not isinstance(self.heads, GraphHeads):
             return
@@ -59,7 +59,7 @@ class Network(nn.Module, Generic[Head]):
             self.train()
 
     def loss(self, batch: TextBatch) -> Tensor:
-        """L = L_c + λ L_s, or of all labels the logistic loss."""
+        """L = L_c + λ L_s, or the logistic loss over all labels."""
         if self.negatives is None or not isinstance(self.heads, GraphHeads):
             return self.heads.loss(self.vectors(batch), batch.positives)
         assert self.pool is not None
@@ -67,32 +67,32 @@ class Network(nn.Module, Generic[Head]):
         return self.heads.loss_on(candidates, self.vectors(batch), batch.positives)
 
     def vectors(self, batch: TextBatch) -> Tensor:
-        """φ of each document, (documents, dim), of which some is dropped while learning."""
+        """φ of each document, (documents, dim), with dropout in training."""
         return self.encoder.drop(self.encoder(batch.texts))
 
     def rank(self, batch: TextBatch, k: int) -> Ranking:
-        """What validation judges."""
+        """Predictions for validation."""
         if self.exported is None:
             self.exported = self.heads.export()
         return self.exported.rank(array_of(self.encoder(batch.texts)), k)
 
     def train(self, mode: bool = True) -> Self:
-        """Whoever starts to learn, or stops, forgets what the heads exported."""
+        """Switch the mode and discard exported heads."""
         self.exported = None
         return super().train(mode)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Every kind of parameter at its own rate."""
+        """Separate rates for encoder, labels, clusters and edges."""
         return encoder_groups(self.encoder, optim) + head_groups(self.heads, self.stage, optim)
 
 
-# -- what learns how fast ----------------------------------------------------------------------------------------------
+# -- parameter groups --------------------------------------------------------------------------------------------------
 
 
 def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> list[Group]:
-    """Labels and edges move where a batch touched them.
+    """Groups of the heads, with sparse updates of labels and edges.
 
-    Edges could be averaged, since stage 2 moves their weights and never their labels; like the authors we do not.
+    Edge weights could be averaged too, since stage 2 never changes their labels; like the authors, we do not.
     """
     every, rows = stage.row_batches, heads.classifiers
     groups = [
@@ -114,13 +114,13 @@ def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> lis
 
 @dataclass(frozen=True)
 class Negatives:
-    """How documents come by the labels that they bring to their batch."""
+    """Sampling of negatives."""
 
-    each: int  # brought by a document
+    each: int  # negatives per document
     texts: Batches = field(repr=False)
 
     def any(self) -> Tensor:
-        """Before anything is known: labels that some document has."""
+        """Initial pools: random labels that have documents."""
         names = torch.from_numpy(np.flatnonzero(self.in_use).astype(np.int32))
         return names[torch.randint(len(names), (len(self.texts.lengths), POOL))]
 
@@ -130,14 +130,14 @@ class Negatives:
         return labels_in_use(self.texts.labels)
 
     def hardest(self, encoder: LearningEncoder, heads: GraphHeads) -> Tensor:
-        """The labels that every document ranks first of those it believes in most."""
+        """New pools: the top labels of every document."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
         exported = heads.export()
         near = replace(exported.index, shortlist=min(exported.index.shortlist, RANKED))
         return torch.from_numpy(only_in_use(replace(exported, index=near).rank(vectors, POOL).labels, self.in_use))
 
     def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
-        """True labels and some of the documents' pools, and for every `EASY` of these any label: in order, once."""
+        """Sorted candidates: true labels, samples of the pools, and one random label per `EASY` samples."""
         shape = len(pool), self.each
         hard = pool.gather(1, torch.randint(POOL, shape, device=pool.device))
         easy = torch.randint(self.texts.labels.shape[1], (math.ceil(hard.numel() / EASY),))
@@ -145,7 +145,7 @@ class Negatives:
         return in_order(names[names != PAD]).astype(np.int64)
 
 
-RANKED = 400  # labels whose scores fill a pool: fewer than answers need, since all of train is ranked every epoch
+RANKED = 400  # candidates for a pool: fewer than in inference, since all of train is ranked every epoch
 
 
 def vectors_of(encoder: LearningEncoder, batches: Batches, device: str) -> np.ndarray:
@@ -159,4 +159,4 @@ def vectors_of(encoder: LearningEncoder, batches: Batches, device: str) -> np.nd
     return vectors
 
 
-AT_ONCE = 128  # documents read together where nothing is learned
+AT_ONCE = 128  # documents per batch without gradients

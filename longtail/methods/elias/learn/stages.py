@@ -1,6 +1,6 @@
-"""ELIAS while it learns: the same network twice, first on a partition of the labels, then on a graph.
+"""Training of ELIAS: the same network twice, first on a partition of the labels, then on a graph.
 
-stage      graph                                     starts with                    learns
+stage      graph                                     initialised with               trained
 warm-up    clusters by words, β = ∞                  nothing                        φ, Ŵ_C, W_L   (optional)
 1          clusters by words (and vectors), β = ∞    nothing                        φ, Ŵ_C, W_L
 2          labels of the documents that open a       φ and Ŵ_C of stage 1, or       φ, Ŵ_C, W_L, A
@@ -33,7 +33,7 @@ from longtail.train.settings import Optim, with_many_steps
 
 
 def learn(data: Data, config: Config, run: Run, variant: Variant) -> Elias:
-    """Stage 1, the graph, stage 2 (section 3.4)."""
+    """Train stage 1, build the graph, train stage 2 (section 3.4)."""
     texts = read(data, config, run)
     clusters = run.stage("clusters", cluster, data, None, config)
     if config.recluster:
@@ -54,12 +54,12 @@ def learn(data: Data, config: Config, run: Run, variant: Variant) -> Elias:
     return Elias(second.encoder.export(), graphed=second.heads.export())
 
 
-# -- what is read --------------------------------------------------------------------------------------------------
+# -- texts ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Documents with their labels as an encoder reads them, and label texts where classifiers read these."""
+    """Tokenized documents with their labels, and label texts if classifiers use them."""
 
     source: Source
     train: Labelled
@@ -68,17 +68,17 @@ class Texts:
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return self.train.labels.shape[1]
 
     def started(self, config: Config) -> LearningEncoder:
-        """The encoder before its first step."""
+        """The initial encoder."""
         rows = TextRows.one_each(np.arange(self.n_labels)) if self.read_labels else None
         return self.source.started(self.source.first, config.dropout, rows, config.bag.words_dropped)
 
 
 def read(data: Data, config: Config, run: Run) -> Texts:
-    """For the encoder that the config names; label texts are read where there is any text."""
+    """Tokenize for the configured encoder; label texts are included if there are any."""
     read_labels = config.ranker.classifier == "text" and data.reader.words.tfidf is not None
     source = source_of(
         data.train, data.valid, config.encoding, config.seed, run.stage, data.reader, label_texts=read_labels
@@ -94,7 +94,7 @@ def read(data: Data, config: Config, run: Run) -> Texts:
 
 
 def cluster(data: Data, vectors: np.ndarray | None, config: Config) -> Clusters:
-    """The partition that stage 1 learns on."""
+    """The partition of stage 1."""
     return data.cluster(vectors, config.labels_per_cluster, config.seed)
 
 
@@ -103,7 +103,7 @@ def grow(
 ) -> Graph:
     """A, from the clusters that stage 1 opens for the training documents (9, 10).
 
-    Where labels are read, their texts are documents too, each of its own label.
+    If label texts are used, each counts as a document of its label.
     """
     index, labels = first.heads.router.export(), sp.csr_array(data.train.labels, dtype=np.float32)
     matches = index.matches(vectors)
@@ -115,11 +115,11 @@ def grow(
     return likely_edges(sp.csr_array(matches), sp.csr_array(labels), clusters, edges, config.seed)
 
 
-# -- networks before their first step ------------------------------------------------------------------------------
+# -- initial networks ----------------------------------------------------------------------------------------------
 
 
 def first_network(texts: Texts, clusters: Clusters, stage: Stage, config: Config) -> Network[GraphHeads]:
-    """Every label on its one cluster, and every edge sure."""
+    """Network of stage 1: every label in one cluster, and every edge 1."""
     with seeded(config.seed):
         encoder = texts.started(config)
         router = router_on(encoder.dim, partition(clusters), len(clusters.labels), config.walk, math.inf)
@@ -131,7 +131,7 @@ def first_network(texts: Texts, clusters: Clusters, stage: Stage, config: Config
 def second_network(
     first: Network[GraphHeads], graph: Graph, texts: Texts, clusters: Clusters, config: Config
 ) -> Network[GraphHeads]:
-    """φ and Ŵ_C of stage 1 on the graph, unless these start anew; label rows always do."""
+    """Network of stage 2 on the graph: φ and Ŵ_C of stage 1 or new ones; label rows are always new."""
     before, walk, encoder = first.heads, config.walk, first.encoder
     n_labels = before.router.n_labels
     with seeded(config.seed):
@@ -146,14 +146,14 @@ def second_network(
 
 
 def classifiers_on(encoder: LearningEncoder, texts: Texts, config: Config) -> LearningRows:
-    """Of labels, before their first step."""
+    """Initial label classifiers."""
     if texts.read_labels:
         return text_rows(texts.n_labels, encoder.of_labels, config.dropout)
     return free_rows(texts.n_labels, encoder.dim)
 
 
 def start_reading(router: GraphRouter, encoder: LearningEncoder, texts: Texts, clusters: Clusters) -> None:
-    """Where labels are read, a cluster's row starts as what the texts of its labels say together."""
+    """Initialise cluster rows from the texts of their labels, if label texts are used."""
     if texts.read_labels:
         rows = texts.source.before_block(encoder.export(), TextRows(clusters.labels, clusters.starts))
         with torch.no_grad():
@@ -161,19 +161,19 @@ def start_reading(router: GraphRouter, encoder: LearningEncoder, texts: Texts, c
 
 
 def negatives_of(texts: Texts, config: Config) -> Negatives | None:
-    """None where every document meets its whole shortlist."""
+    """Sampling of negatives; None if every document is scored against its whole shortlist."""
     each = config.ranker.negatives
     return Negatives(each, texts.train) if each else None
 
 
 def heads_on(router: GraphRouter, classifiers: LearningRows, stage: Stage, config: Config) -> GraphHeads:
-    """A way to labels, and their classifiers."""
+    """Heads of a router and label classifiers."""
     weight = UNCHOSEN if config.ranker.belief_weight is None else config.ranker.belief_weight
     return GraphHeads(router, classifiers, stage.shortlist_loss, config.ranker.loss == "label", weight)
 
 
 def router_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float) -> GraphRouter:
-    """A graph, on vectors of this length."""
+    """A graph router on vectors of this dimension."""
     return GraphRouter(dim, graph, n_labels, walk.beam, walk.alpha, beta, walk.shortlist, walk.paths == "all")
 
 
@@ -181,7 +181,7 @@ def trained(
     name: str, network: Network[Head], texts: Texts, stage: Stage, config: Config, run: Run,
     average_from: int | None = None,
 ) -> Network[Head]:  # fmt: skip
-    """Through the loop, which resumes where an earlier attempt was killed."""
+    """Train the network, resuming an earlier attempt."""
     optim = replace(Optim.of(stage, config.optim, keep=config.keep), average_from=average_from)
     optim = with_many_steps(optim, len(texts.train.lengths))
     return run.train(name, network, texts.train, optim, seed=config.seed, valid=texts.valid)

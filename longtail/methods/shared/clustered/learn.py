@@ -1,4 +1,4 @@
-"""An encoder with cluster heads while it learns: one network for text and labels."""
+"""Training of an encoder with cluster heads as one network."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from longtail.train.settings import Optim
 
 
 def encoder_on(data: Data, config: ClusteredConfig) -> LearningEncoder:
-    """The encoder before its first step."""
+    """The initial encoder."""
     source = data.source
     return source.started(source.first, config.dropout, words_dropped=config.bag.words_dropped)
 
 
 def heads_on(encoder: LearningEncoder, data: Data, config: ClusteredConfig) -> Heads:
-    """Generator and, unless every label is its own cluster, discriminator on the encoder's vectors."""
+    """Generator and, unless every label is its own cluster, discriminator on the encoder."""
     discriminator = None if data.flat else LearningDiscriminator(encoder.dim, config.label_dim, data.clusters)
     heads = Heads(encoder.dim, data.clusters, config.beam, discriminator)
     heads.expect(data.train.labels)
@@ -35,7 +35,7 @@ def heads_on(encoder: LearningEncoder, data: Data, config: ClusteredConfig) -> H
 
 
 def start_reading(heads: Heads, data: Data, config: ClusteredConfig, run: Run) -> None:
-    """Labels and clusters point where the labels' texts do, if they are to."""
+    """Initialise label and cluster rows from label texts, if configured."""
     if config.label_start == "texts":
         bottleneck = None if heads.discriminator is None else array_of(heads.discriminator.bottleneck.weight)
         inputs = data.source.first, data.train.label_set, data.clusters, bottleneck
@@ -43,46 +43,46 @@ def start_reading(heads: Heads, data: Data, config: ClusteredConfig, run: Run) -
 
 
 def batches_of(data: Data) -> tuple[Labelled, Labelled]:
-    """Batches of training documents and of validation documents."""
+    """Batches of training and of validation documents."""
     train, valid, source = data.train, data.valid, data.source
     return Labelled(source.train, train.labels, train.filtered), Labelled(source.valid, valid.labels, valid.filtered)
 
 
 class Network(nn.Module):
-    """An encoder and the heads on its vectors."""
+    """An encoder and its heads."""
 
-    judged: Clustered | None = None  # the heads while they are judged: from a GPU they are copied once
+    judged: Clustered | None = None  # exported heads during validation: copied once from a GPU
 
     def __init__(self, encoder: LearningEncoder, heads: Heads, eps: float = 1e-8):
         super().__init__()
         self.encoder, self.heads, self.eps = encoder, heads, eps
 
     def loss(self, batch: TextBatch) -> Tensor:
-        """(6): the same dropped vector goes to generator and discriminator."""
+        """(6), with the same dropout mask for generator and discriminator."""
         return self.classify(self.encoder(batch.texts), batch.positives)
 
     def classify(self, vectors: Tensor, positives: Tensor) -> Tensor:
-        """The loss of the heads, on vectors of which some is dropped."""
+        """The loss of the heads on vectors with dropout."""
         return self.heads.loss(self.encoder.drop(vectors), positives)
 
     def rank(self, batch: TextBatch, k: int) -> Ranking:
-        """What validation judges."""
+        """Predictions for validation."""
         if self.judged is None:
             self.judged = self.heads.export()
         return self.judged.rank(array_of(self.encoder(batch.texts)), k)
 
     def train(self, mode: bool = True) -> Self:
-        """What was exported before is out of date."""
+        """Switch the mode and discard exported heads."""
         self.judged = None
         return super().train(mode)
 
     def groups(self, optim: Optim) -> list[Group]:
-        """Encoder and heads at their own rates; tables move where a batch touched them."""
+        """Separate rates for encoder and heads; sparse updates of tables."""
         return encoder_groups(self.encoder, optim) + head_groups(self.heads, optim, self.eps)
 
 
 def head_groups(heads: nn.Module, optim: Optim, eps: float = 1e-8) -> list[Group]:
-    """Of heads; their tables are what they have rows of, few of which a batch uses."""
+    """Parameter groups of heads; tables get sparse updates."""
     tables = [table for part in heads.modules() for table in getattr(part, "tables", [])]
     dense = [each for each in heads.parameters() if all(each is not table for table in tables)]
     return [

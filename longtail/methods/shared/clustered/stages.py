@@ -1,4 +1,4 @@
-"""Everything an encoder with cluster heads has before its first step, and what training it takes."""
+"""Preparation of training data for an encoder with cluster heads, and its resource estimate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Data:
-    """What an encoder with these heads learns from."""
+    """Training data of an encoder with cluster heads."""
 
     source: Source
     clusters: Clusters
@@ -45,7 +45,7 @@ class Data:
 
 
 def prepare(corpus: Corpus, config: ClusteredConfig, run: Run) -> Data:
-    """Everything there is before the first step; each part is made once a run."""
+    """Prepare the training data; each part is computed once per run."""
     from longtail.encoders.learn.encoder import source_of
 
     refuse_unlabelled(corpus)
@@ -60,7 +60,7 @@ def prepare(corpus: Corpus, config: ClusteredConfig, run: Run) -> Data:
 
 
 def clusters_of(corpus: Corpus, config: ClusteredConfig) -> Clusters:
-    """C: balanced clusters by the words of the labels' documents; a label without any lies where its text puts it."""
+    """C: balanced clusters by the words of the labels' documents; by its text for a label without documents."""
     if corpus.n_labels <= config.one_vs_all_up_to or config.labels_per_cluster == 1:
         return each_its_own(corpus.n_labels)
     tfidf = Tfidf.fit(corpus.texts, config.words)
@@ -70,14 +70,14 @@ def clusters_of(corpus: Corpus, config: ClusteredConfig) -> Clusters:
 
 
 def read_labels(start: Encoder, label_set: LabelSet, clusters: Clusters, bottleneck: np.ndarray | None) -> LabelStart:
-    """Where labels and clusters start: what the encoder says of the labels' texts before it learns."""
+    """Initial rows of labels and clusters, from the label texts encoded before training."""
     texts = label_set.words()
     told = np.array([bool(text.strip()) for text in texts])
     return start_from_texts(start.batches(Documents(texts)), told, clusters, bottleneck)
 
 
 def need(corpus: Corpus, config: ClusteredConfig) -> Need:
-    """What an encoder with these heads takes."""
+    """Estimated memory and disk of an encoder with cluster heads."""
     takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
     dim, n_labels = takes.dim, corpus.n_labels
     if n_labels <= config.one_vs_all_up_to:
@@ -86,5 +86,5 @@ def need(corpus: Corpus, config: ClusteredConfig) -> Need:
         heads = 2 * n_labels // config.labels_per_cluster * dim + config.label_dim * (dim + n_labels)
     parameters = takes.parameters + heads
     stored = takes.stored + 24 * features_expected(corpus.documents, config.words)
-    # Weights have a gradient, two moments and an average; a run keeps the start, a checkpoint and the end.
+    # Per weight: gradient, two moments and average; on disk: the initial weights, a checkpoint and the final weights.
     return Need(parameters, memory=20 * parameters + 4 * takes.kept + stored, disk=28 * parameters + stored)

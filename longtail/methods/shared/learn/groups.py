@@ -1,4 +1,4 @@
-"""Which parameters learn at which rate: the encoder at its own, rows where a batch touched them."""
+"""Parameter groups: the encoder at its own rate, tables with sparse updates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longtail.train.settings import Optim
 
 
 def encoder_groups(encoder: LearningEncoder, optim: Optim) -> list[Group]:
-    """The layers of an encoder, and the vectors of its words."""
+    """Groups of an encoder: its layers, and its word vectors."""
     own, words = encoder.rates(optim.lr, optim.row_lr)
     return [
         *dense_group("encoder", encoder.dense, own, optim),
@@ -22,11 +22,11 @@ def encoder_groups(encoder: LearningEncoder, optim: Optim) -> list[Group]:
 def dense_group(
     name: str, parameters: list[nn.Parameter], lr: float, optim: Optim, eps: float = 1e-8, accumulate: int | None = None
 ) -> list[Group]:
-    """Parameters that every batch moves, if there are any."""
+    """A group of dense parameters; empty if there are none."""
     every = optim.accumulate if accumulate is None else accumulate
     return [Group(name, adamw(parameters, lr, optim.weight_decay, eps), every)] if parameters else []
 
 
 def table_group(name: str, tables: list[nn.Parameter], lr: float, accumulate: int, average: bool = True) -> list[Group]:
-    """Tables of which a batch moves the rows that it touched, if there are any."""
+    """A group of tables with sparse updates; empty if there are none."""
     return [Group(name, RowAdam(tables, lr), accumulate, average)] if tables else []
