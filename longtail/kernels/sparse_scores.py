@@ -8,8 +8,8 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_names, check_rows, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows, frozen
+from longtail.kernels.descent import Level, open_rows, path_for
 from longtail.kernels.threads import in_slices
-from longtail.kernels.top import keep_best
 
 # -- given candidates, label by label ----------------------------------------------------------------------------------
 
@@ -85,82 +85,13 @@ def open_nodes(
     check_shape(beliefs, nodes.shape, "beliefs in the beam")
     check_names(nodes, len(child_starts) - 1, "nodes in the beam")
     check(len(names) == len(biases) == child_starts[-1], f"{len(biases)} biases, {child_starts[-1]} children")
-    best_names, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
+    best, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
     tree = frozen(biases, np.float32), frozen(child_starts, np.int64), frozen(names, np.int32)
+    level = Level(*weights, *tree)
 
     def part(start: int, stop: int) -> None:
-        _open_nodes(*features, *weights, *tree, nodes, beliefs, float(power), start, stop, best_names, best_beliefs)
+        path = path_for((level,), nodes.shape[1])
+        open_rows(level, features, nodes, beliefs, float(power), start, stop, path, best, best_beliefs)
 
     in_slices(part, len(nodes), "ranking documents", threads)
-    return best_names, best_beliefs
-
-
-@compiled
-def _open_nodes(
-    starts, columns, values, weight_starts, children, weights, biases, child_starts, names,
-    nodes, beliefs, power, start, stop, best_names, best_beliefs,
-):  # fmt: skip
-    widest = 0
-    for node in range(len(child_starts) - 1):
-        widest = max(widest, child_starts[node + 1] - child_starts[node])
-    widest *= nodes.shape[1]
-    margins, found = np.empty(widest, np.float32), np.empty(widest, np.int32)
-    for document in range(start, stop):
-        # Brothers stand in order in the weights: one walk meets all open nodes if these are in order too.
-        order = np.argsort(nodes[document])
-        opened = nodes[document][order]
-        n_found = _begin(opened, child_starts, biases, margins)
-        for j in range(starts[document], starts[document + 1]):
-            row = slice(weight_starts[columns[j]], weight_starts[columns[j] + 1])
-            _add_feature(values[j], children[row], weights[row], opened, child_starts, margins)
-        _believe(opened, beliefs[document][order], child_starts, names, power, margins, found)
-        keep_best(found[:n_found], margins[:n_found], best_names[document], best_beliefs[document])
-
-
-@compiled
-def _begin(opened, child_starts, biases, margins):
-    """The biases of all children, one open node after the other; how many there are."""
-    n_found = 0
-    for node in opened:
-        if node != PAD:
-            for child in range(child_starts[node], child_starts[node + 1]):
-                margins[n_found] = biases[child]
-                n_found += 1
-    return n_found
-
-
-@compiled
-def _add_feature(value, children, weights, opened, child_starts, margins):
-    """Add one feature's weights to the margins of the open nodes' children."""
-    at, offset = 0, 0
-    for node in opened:
-        if node == PAD:
-            continue
-        first, last = child_starts[node], child_starts[node + 1]
-        at += np.searchsorted(children[at:], first)
-        while at < len(children) and children[at] < last:
-            margins[offset + children[at] - first] += value * weights[at]
-            at += 1
-        if at == len(children):
-            break
-        offset += last - first
-
-
-@compiled
-def _believe(opened, beliefs, child_starts, names, power, margins, found):
-    """Turn margins into beliefs, and name the children."""
-    at = 0
-    for node, belief in zip(opened, beliefs):
-        if node == PAD:
-            continue
-        for child in range(child_starts[node], child_starts[node + 1]):
-            found[at] = names[child]
-            margins[at] = belief * _credibility(margins[at], power)
-            at += 1
-
-
-@compiled
-def _credibility(margin, power):
-    if power == 0:
-        return 1 / (1 + np.exp(-margin))
-    return np.exp(-(max(0, 1 - margin) ** power))
+    return best, best_beliefs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.kernels.compiled import compiled
+from longtail.kernels.standalone import standalone
 
 FREE = -1  # in a table of pairs, a slot without one
 DOCUMENTS, TIMES, LAST = 0, 1, 2  # columns of a count: documents with the term, its occurrences, last row + 1 seen
@@ -79,6 +80,15 @@ def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
         slots[at] = find_slot(pairs, wanted[at])
         pairs[slots[at]] = wanted[at]
     return slots
+
+
+@standalone
+def enter_pairs(wanted, columns, pairs, pair_columns):
+    """Enter pairs, each with its column, into a table with room for them."""
+    for at in range(len(wanted)):
+        slot = find_slot(pairs, wanted[at])
+        pairs[slot], pair_columns[slot] = wanted[at], columns[at]
+    return 0
 
 
 @compiled

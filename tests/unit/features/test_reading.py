@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
 from longtail.features.bags import Bags, of_unit_length
-from longtail.features.reading import Reader, beside, tokens_expected
+from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.kernels.csr import rows_of
 
