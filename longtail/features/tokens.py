@@ -193,7 +193,7 @@ class Subwords:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether compiled code finds the same pieces (kernels/wordpiece.py): this is a tokenizer as `train` makes it."""
+        """Whether compiled code finds the same pieces: this is a WordPiece tokenizer as `train` makes it."""
         parts = {name: self.tokenizer.get(name) for name in _PLAIN}
         return parts == _PLAIN and _is_plain_model(self.tokenizer.get("model")) and _are_plain(self.added_tokens)
 

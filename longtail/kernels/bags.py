@@ -2,8 +2,8 @@
 
 Two sides of a text are read: its words, and the WordPieces of its words (wordpiece.py).  A side counts its columns in
 `Room`, which holds no more than a vocabulary, however long the text is; `write_row` empties it again.  Nothing is
-allocated here.  Where a text needs Python, because a character is met for the first time or a letter has no simple lower
-case, reading stops there and `Why` tells what is missing; whoever called helps and goes on (features/bagging.py).
+allocated here.  Where a text needs Python, because a character is met for the first time or a letter has no simple
+lower case, reading stops there with a number that tells why; whoever called helps and goes on (features/bagging.py).
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def forget(room, count):
 
 
 @compiled
-def count_words(data, start, stop, words, side, lowers):
+def count_words(data, start, stop, words, side, lowers):  # noqa: C901 - hot loop
     """Count the words of one text: (different columns, why it stopped)."""
     terms, room = side.terms, side.room
     at, stop, longest = np.uint64(start), np.uint64(stop), np.uint64(len(room.spelled) - 16)

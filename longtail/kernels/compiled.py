@@ -23,12 +23,12 @@ def compiled(function=None, **options):  # noqa: ANN003
 class Kernel:
     """A function that numba compiles when it is called, or when another compiled function calls it."""
 
-    def __init__(self, function, options):
+    def __init__(self, function, options) -> None:
         self.function, self.options = function, options
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self.__wrapped__ = function
 
-    def __call__(self, *args):
+    def __call__(self, *args):  # noqa: ANN002, ANN204, D102 - as the function is
         return self.dispatcher(*args)
 
     @cached_property
@@ -51,7 +51,7 @@ class Kernel:
 
         return types.Dispatcher(self.dispatcher)
 
-    def __reduce__(self):  # pickled by name, as functions are
+    def __reduce__(self) -> str:  # pickled by name, as functions are
         return self.__name__
 
 

@@ -127,7 +127,7 @@ def _not_before(nodes, first, at, end):
 
 
 @compiled
-def _best(level, path, n_open, n_found, power, names, beliefs):
+def _best(level, path, n_open, n_found, power, names, beliefs):  # noqa: C901 - hot loop
     """The best children of all; those that cannot be among them are not looked at."""
     size, most = 0, min(len(names), n_found)
     if most == 0:
@@ -223,7 +223,7 @@ def rank_rows(levels, walk, features, first, last, path, labels, scores):
 def rank_texts(
     levels, walk, reading, texts, piece_texts, given, first, last, path, lengths, labels, scores, state
 ):  # fmt: skip
-    """The best labels of texts `first` to `last`, and how long their bags are; the row where it stopped (reading.py)."""
+    """The best labels of texts `first` to `last`, and how long their bags are; the row where it stopped, as in reading."""
     for row in range(first, last):
         state[USED] = 0
         if not read_row(reading, texts, piece_texts, given, row, path.columns, path.values, state):

@@ -48,14 +48,14 @@ def standalone(function=None, **options):  # noqa: ANN003
 class Standalone(Kernel):
     """A function that is called through its object code."""
 
-    def __init__(self, function, options):
+    def __init__(self, function, options) -> None:
         super().__init__(function, options)
         self._codes: dict[str, Callable] = {}
 
-    def __call__(self, *args):
+    def __call__(self, *args):  # noqa: ANN002, ANN204, D102 - as the function is
         return self.ready(*args)()
 
-    def ready(self, *args) -> Callable[[], int]:
+    def ready(self, *args: Any) -> Callable[[], int]:
         """A function that makes this call, of the very same arrays, whenever it is called; one thread at a time."""
         if any(os.environ.get(name, "0") not in ("", "0") for name in PLAIN):
             return partial(self.dispatcher, *args)
@@ -179,9 +179,9 @@ def _compiled(kernel: Standalone, args: tuple) -> tuple[str, list[str], bytes]:
 @cache
 def _intrinsics() -> tuple[Any, Any]:
     """Two steps that Python has no words for: a number as an address, and as the bits of a float."""
+    from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic
-    from llvmlite import ir
 
     @intrinsic
     def address(context, number):
@@ -242,7 +242,7 @@ def _directories() -> list[Path]:
     """Where object code may be: the same places as numba's, the first that can be written."""
     if named := os.environ.get("NUMBA_CACHE_DIR"):
         return [Path(named)]
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     return [Path(__file__).parent / "__pycache__", Path(home) / "longtail"]
 
 

@@ -2,8 +2,8 @@
 
 A text is first normalised, character by character: control characters vanish, white space becomes a space, punctuation
 and Chinese characters stand between spaces, letters lose case and accents.  Between two spaces is a word, and a word is
-cut greedily into the longest pieces that are known; if some part of it is in no piece, or it has more than 100 characters,
-the word as a whole is unknown.
+cut greedily into the longest pieces that are known; if some part of it is in no piece, or it has more than 100
+characters, the word as a whole is unknown.
 
 What becomes of an ASCII character is in a table here.  Others are asked of the tokenizers package itself when they are
 first met (features/characters.py), so that both agree whatever its version of Unicode is.
@@ -37,7 +37,7 @@ _BRACKET = ord("[")
 
 
 @compiled
-def count_pieces(data, start, stop, pieces, side, letters):
+def count_pieces(data, start, stop, pieces, side, letters):  # noqa: C901 - hot loop
     """Count the WordPieces of one text: (different columns, why it stopped)."""
     room = side.room
     at, count, before, size, chars = start, 0, -1, 0, 0

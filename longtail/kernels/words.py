@@ -231,8 +231,8 @@ def enter_terms(data, starts, stops, order, table, spelled, columns, pairs, pair
     """Enter the words of terms, and which column each term has: one word's, or a pair's with a space between.
 
     Term i is data[starts[i] : stops[i]]; they are entered in `order`, so that words that are looked up most lie close
-    together.  `spelled` is table.blocks as bytes.  There must be room in all of them.  Returns the number of words, or -1
-    where a term has no word or more than two.
+    together.  `spelled` is table.blocks as bytes.  There must be room in all of them.  Returns the number of words, or
+    -1 where a term has no word or more than two.
     """
     for column in order:
         at, before, word, count = starts[column], -1, -1, 0
