@@ -178,7 +178,8 @@ class _Out:
 
     def grow(self) -> None:
         """Twice as long."""
-        self.columns, self.values = (np.resize(each, 2 * len(each)) for each in (self.columns, self.values))
+        self.columns = np.resize(self.columns, 2 * len(self.columns))
+        self.values = np.resize(self.values, 2 * len(self.values))
 
     @property
     def rows(self) -> Rows:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.invariants import Number, agree
 from longtail.kernels.csr import Rows, rows_of
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

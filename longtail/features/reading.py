@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import scipy.sparse as sp
-
 from longtail.corpus import Documents
 from longtail.features.bagging import Bagging
 from longtail.features.bags import Bags, words_expected
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Subwords
 from longtail.kernels.csr import Rows, rows_of
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import Texts
@@ -18,6 +17,7 @@ from longtail.features.tokens import Subwords
 from longtail.invariants import Array, agree
 from longtail.kernels.csr import Rows
 from longtail.kernels.terms import DOCUMENTS
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

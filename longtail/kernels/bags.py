@@ -238,14 +238,14 @@ def _sort_by_bits(room, count):
         words = room.high[upper]
         room.high[upper] = 0
         while words != 0:
-            word = (np.uint64(upper) << np.uint64(6)) | _lowest(words)
-            words &= words - _ONE
+            word = (np.uint64(upper) << np.uint64(6)) | _lowest(words)  # type: ignore[assignment]
+            words &= words - _ONE  # type: ignore[assignment]
             bits = room.low[word]
             room.low[word] = 0
             while bits != 0:
                 room.found[at] = (word << np.uint64(6)) | _lowest(bits)
-                at += _ONE
-                bits &= bits - _ONE
+                at += _ONE  # type: ignore[assignment]
+                bits &= bits - _ONE  # type: ignore[assignment]
 
 
 @compiled

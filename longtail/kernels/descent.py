@@ -223,7 +223,7 @@ def rank_rows(levels, walk, features, first, last, path, labels, scores):
 def rank_texts(
     levels, walk, reading, texts, piece_texts, given, first, last, path, lengths, labels, scores, state
 ):  # fmt: skip
-    """The best labels of texts `first` to `last`, and how long their bags are; the row where it stopped, as in reading."""
+    """The best labels of texts `first` to `last`, and how long their bags are; the row where it stopped."""
     for row in range(first, last):
         state[USED] = 0
         if not read_row(reading, texts, piece_texts, given, row, path.columns, path.values, state):

@@ -55,7 +55,7 @@ class Standalone(Kernel):
     def __call__(self, *args):  # noqa: ANN002, ANN204, D102 - as the function is
         return self.ready(*args)()
 
-    def ready(self, *args: Any) -> Callable[[], int]:
+    def ready(self, *args: Any) -> Callable[[], int]:  # noqa: ANN401 - see _described
         """A function that makes this call, of the very same arrays, whenever it is called; one thread at a time."""
         if any(os.environ.get(name, "0") not in ("", "0") for name in PLAIN):
             return partial(self.dispatcher, *args)

@@ -168,7 +168,7 @@ def fill_trie(data, starts, stops, numbers, edges, ends):
             if edges[slot] == 0:
                 edges[slot] = key << _BYTE | np.uint64(n_nodes)
                 n_nodes += 1
-            node = np.int64(edges[slot] & _LOW)
+            node = np.int64(edges[slot] & _LOW)  # type: ignore[assignment]
             at += 1
         if node > LATER:
             ends[node] = numbers[row] + 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 
 def label_shares(labels: sp.csr_array) -> np.ndarray:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.invariants import Array, agree
 from longtail.kernels.borders import check_rows
@@ -21,6 +20,7 @@ from longtail.kernels.sparse_scores import score_candidates
 from longtail.kernels.threads import each_in_threads
 from longtail.progress import counting
 from longtail.shortlist import Shortlist
+from longtail.sparse import sp
 
 TOGETHER = 64  # labels solved side by side when they share one list of documents
 APART = 16  # when each has its own, and most documents of the block mean nothing to most of its labels

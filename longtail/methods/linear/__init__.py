@@ -16,7 +16,6 @@ What differs on purpose, and why, is in docs/methods/linear.md.
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD, Corpus
 from longtail.features.bags import Bags, features_expected, words_expected
@@ -28,6 +27,7 @@ from longtail.methods.linear.settings import POWERS, Config
 from longtail.methods.shared.preparation import cluster_labels, refuse_unlabelled
 from longtail.rankers import sparse_linear
 from longtail.rankers.frequent import label_shares
+from longtail.sparse import sp
 from longtail.train.run import Need, Run
 
 __all__ = ["Config", "Descent", "Level", "Linear", "fit", "need"]

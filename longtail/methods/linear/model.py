@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD, Documents
 from longtail.features.bags import Bags
@@ -22,6 +21,7 @@ from longtail.kernels.threads import in_slices
 from longtail.methods.linear.answering import Answering
 from longtail.rankers.frequent import where_empty
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
 

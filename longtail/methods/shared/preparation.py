@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from itertools import chain
 
-import scipy.sparse as sp
-
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.errors import CorpusError
 from longtail.features.labels import label_centroids, label_features
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.sparse import sp
 
 
 def refuse_unlabelled(corpus: Corpus) -> None:
