@@ -127,6 +127,7 @@ class Bagging:
         `read(texts for words, texts for pieces, given pieces, first, last)` returns the row where it stopped, and why
         in state[WHY]; state[SHIFT] is the row of its output that `first` has.
         """
+        check_inside(texts)
         source, given, row = plain(texts), self.given(texts), 0
         while True:
             state[SHIFT] = row
@@ -153,6 +154,13 @@ class Bagging:
                 characters().enter_normal(_string(pieces))
             else:
                 given = _given(self.subwords.encode(text))  # type: ignore[union-attr]  # there are pieces
+
+
+def check_inside(texts: Texts) -> None:
+    """Raise unless every text lies in its bytes."""
+    starts, stops = texts.starts, texts.stops
+    if len(texts) and not (starts.min() >= 0 and (stops >= starts).all() and stops.max() <= len(texts.data)):
+        raise ValueError("a text lies outside the data")
 
 
 def plain(texts: Texts) -> bags.Texts:
