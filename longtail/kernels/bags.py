@@ -233,7 +233,7 @@ def _sort_by_bits(room, count):
         word = column >> np.uint64(6)
         room.low[word] |= _ONE << (column & np.uint64(63))
         room.high[word >> np.uint64(6)] |= _ONE << (word & np.uint64(63))
-    at = np.uint64(0)
+    place = np.uint64(0)
     for upper in range(len(room.high)):
         words = room.high[upper]
         room.high[upper] = 0
@@ -243,8 +243,8 @@ def _sort_by_bits(room, count):
             bits = room.low[word]
             room.low[word] = 0
             while bits != 0:
-                room.found[at] = (word << np.uint64(6)) | _lowest(bits)
-                at += _ONE  # type: ignore[assignment]
+                room.found[place] = (word << np.uint64(6)) | _lowest(bits)
+                place += _ONE  # type: ignore[assignment]
                 bits &= bits - _ONE  # type: ignore[assignment]
 
 

@@ -55,13 +55,15 @@ class Standalone(Kernel):
     def __call__(self, *args):  # noqa: ANN002, ANN204, D102 - as the function is
         return self.ready(*args)()
 
-    def ready(self, *args: Any) -> Callable[[], int]:  # noqa: ANN401 - see _described
+    def ready(self, *args: Any) -> Callable[[], int]:  # noqa: ANN401 - see _take
         """A function that makes this call, of the very same arrays, whenever it is called; one thread at a time."""
-        if any(os.environ.get(name, "0") not in ("", "0") for name in PLAIN):
+        if _is_plain():
             return partial(self.dispatcher, *args)
-        leaves = list(_leaves(args))
-        code = self._code(" ".join(map(_described, args)), args)
-        return _Ready(code, leaves)
+        kinds: list[str] = []
+        numbers: list[int] = []
+        for value in args:
+            _take(value, kinds, numbers)
+        return _Ready(self._code(" ".join(kinds), args), numbers, args)
 
     def _code(self, signature: str, args: tuple) -> Callable:
         if signature not in self._codes:
@@ -76,12 +78,14 @@ _lock = threading.RLock()
 class _Ready:
     """A call whose arguments have been turned into addresses, sizes and numbers."""
 
-    def __init__(self, code: Callable, leaves: list):
-        self._code, self._kept = code, leaves  # arrays live as long as their addresses are used
-        self._block = np.array([number for leaf in leaves for number in _numbers(leaf)] or [0], np.int64)
+    __slots__ = ("_block", "_call", "_kept", "_result")
+
+    def __init__(self, code: Callable, numbers: list[int], args: tuple):
+        self._kept = args  # arrays live as long as their addresses are used
+        self._block = np.array(numbers or [0], np.int64)
         self._result = np.zeros(2, np.int64)  # what is returned, and where an exception would be described
-        address = self._result.ctypes.data
-        self._call = partial(code, address, address + 8, self._block.ctypes.data)
+        address = _address(self._result)
+        self._call = partial(code, address, address + 8, _address(self._block))
 
     def __call__(self) -> int:
         if self._call() != 0:
@@ -89,36 +93,44 @@ class _Ready:
         return int(self._result[0])
 
 
+def _is_plain() -> bool:
+    """Whether loops are to be numba functions like any other."""
+    return any(os.environ.get(name, "0") not in ("", "0") for name in PLAIN)
+
+
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 - arrays, numbers and tuples of them
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
-
-
-def _numbers(leaf: Any) -> Iterator[int]:  # noqa: ANN401
-    if isinstance(leaf, np.ndarray):
-        yield leaf.__array_interface__["data"][0]
-        yield from leaf.shape
-    elif isinstance(leaf, (float, np.floating)):
-        yield int(np.float64(leaf).view(np.int64))
-    else:
-        yield int(leaf)
-
-
-def _described(value: Any) -> str:  # noqa: ANN401
-    """The type of an argument, by which object code is told apart."""
-    if isinstance(value, tuple):
-        return f"{type(value).__name__}({' '.join(map(_described, value))})"
+def _take(value: Any, kinds: list[str], numbers: list[int]) -> None:  # noqa: ANN401 - arrays, numbers and tuples of them
+    """Append the type of an argument, by which object code is told apart, and the numbers that it is in a block."""
     if isinstance(value, np.ndarray):
-        if not value.flags.c_contiguous or value.dtype.kind not in "iuf" or not value.dtype.isnative:
-            raise TypeError(f"a standalone loop takes arrays of numbers in one run of memory, not {value.dtype}")
-        return f"{value.dtype.str[1:]}[{value.ndim}]"
-    return "float" if isinstance(value, (float, np.floating)) else "int"
+        if not value.flags.c_contiguous:
+            raise TypeError("a standalone loop takes arrays in one run of memory")
+        kinds.append(_kind(value.dtype, value.ndim))
+        numbers.append(_address(value))
+        numbers.extend(value.shape)
+    elif isinstance(value, tuple):
+        kinds.append(f"{type(value).__name__}(")
+        for item in value:
+            _take(item, kinds, numbers)
+        kinds.append(")")
+    elif isinstance(value, (float, np.floating)):
+        kinds.append("float")
+        numbers.append(int(np.float64(value).view(np.int64)))
+    else:
+        kinds.append("int")
+        numbers.append(int(value))
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+@cache
+def _kind(dtype: np.dtype, ndim: int) -> str:
+    if dtype.kind not in "iuf" or not dtype.isnative:
+        raise TypeError(f"a standalone loop takes arrays of numbers in one run of memory, not of {dtype}")
+    return f"{dtype.str[1:]}[{ndim}]"
 
 
 def _written(value: Any, at: Iterator[int], names: dict[str, Any]) -> str:  # noqa: ANN401

@@ -69,7 +69,7 @@ def test_a_loop_that_allocates_is_refused():
 
 @checked
 def test_arrays_with_gaps_or_of_no_numbers_are_refused():
-    pairs, out = given()
+    _, out = given()
     for wrong in (np.arange(6.0)[::2], np.array([True] * 3), np.array(["a"] * 3)):
         with pytest.raises(TypeError, match="one run of memory"):
             fill((Pair(wrong, wrong),) * 2, 1.0, 0, out)
