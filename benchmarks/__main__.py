@@ -11,6 +11,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("unchanged", "after"),
     ("metrics",),
     ("tfidf",),
+    ("latency",),
     ("nearest",),
     ("steps",),
     ("elias_scaling",),

@@ -10,9 +10,9 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.errors import CorpusError
+from longtail.sparse import sp
 
 PAD = -1  # "no label here" in every fixed-width array of labels
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, RankingError
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.invariants import Number, agree
+from longtail.kernels.csr import Rows, rows_of
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Bags:
                 "make both with the same vocabulary"
             )
         return of_unit_length(documents.features)
+
+    def plain_rows(self, documents: Documents) -> Rows:
+        """The same as plain arrays."""
+        return rows_of(self.rows(documents)) if self.tfidf is None else self.tfidf.rows(_texts(documents))
 
 
 def _texts(documents: Documents) -> Texts:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import LabelSet
 from longtail.features.bags import of_unit_length
 from longtail.features.tfidf import Tfidf
 from longtail.kernels.threads import in_threads
 from longtail.progress import counting
+from longtail.sparse import sp
 
 
 def label_centroids(features: sp.csr_array, labels: sp.csr_array, threads: int | None = None) -> sp.csr_array:

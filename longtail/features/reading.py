@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-import scipy.sparse as sp
+from functools import cached_property
 
 from longtail.corpus import Documents
+from longtail.features.bagging import Bagging
 from longtail.features.bags import Bags, words_expected
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Subwords
 from longtail.kernels.csr import Rows, rows_of
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,12 @@ class Reader:
         """The same as plain arrays."""
         if self.words.tfidf is None or documents.texts is None:
             return rows_of(self.words.rows(documents))
-        words = self.words.tfidf.rows(documents.texts)
-        if self.pieces is None:
-            return words
-        return beside(words, self.pieces.rows(documents.texts), self.words.n_features)
+        return self._bagging.rows(documents.texts)
+
+    @cached_property
+    def _bagging(self) -> Bagging:
+        """Words and pieces, made ready when a text is first read; never stored."""
+        return Bagging(self.words.tfidf, self.pieces)
 
     @property
     def n_tokens(self) -> int:
@@ -65,18 +67,3 @@ def tokens_expected(documents: Documents, options: TfidfOptions, subwords: int) 
     if not subwords or documents.texts is None:
         return words
     return words + (max(words, subwords) if options.ngrams == 2 else subwords)
-
-
-def beside(left: Rows, right: Rows, width: int) -> Rows:
-    """Rows of length 1 or empty, side by side, again of length 1 or empty; the left ones have `width` columns.
-
-    scipy's hstack and a division by the length say the same and take ten times as long for one text.
-    """
-    many, more = np.diff(left[0]), np.diff(right[0])
-    scale = 1 / np.sqrt(np.maximum((many > 0).astype(np.float32) + (more > 0), 1))
-    place = np.arange(len(left[1])) + np.repeat(right[0][:-1], many)
-    other = np.arange(len(right[1])) + np.repeat(left[0][1:], more)
-    columns, values = (np.empty(len(place) + len(other), kind) for kind in (np.int32, np.float32))
-    columns[place], columns[other] = left[1], right[1] + width
-    values[place], values[other] = left[2] * np.repeat(scale, many), right[2] * np.repeat(scale, more)
-    return left[0] + right[0], columns, values

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
-from longtail.features.terms import Read, count_terms, pair_table
-from longtail.features.tokens import Subwords, Tokens, Words, chunks
-from longtail.invariants import Array, Unsound, agree, check_indices
+from longtail.features.bagging import Bagging
+from longtail.features.terms import count_terms
+from longtail.features.tokens import Subwords
+from longtail.invariants import Array, agree
 from longtail.kernels.csr import Rows
-from longtail.kernels.terms import DOCUMENTS, find_columns, weigh
-from longtail.kernels.threads import in_threads
-from longtail.kernels.words import UNKNOWN
-from longtail.progress import counting
+from longtail.kernels.terms import DOCUMENTS
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)
@@ -92,73 +90,9 @@ class Tfidf:
 
     def rows(self, texts: Texts, threads: int | None = None) -> Rows:
         """The same as plain arrays: for one text, scipy's matrix takes longer to make than its weights."""
-        pieces, lookup = chunks(texts), self._lookup
-
-        def part(start: int, stop: int) -> list[Rows]:
-            found = []
-            for piece in pieces[start:stop]:
-                found.append(lookup.rows(piece))
-                done(1)
-            return found
-
-        with counting(len(pieces), "weighing words") as done:
-            parts = in_threads(part, len(pieces), threads)
-        return _joined([piece for part in parts for piece in part])
+        return self._bagging.rows(texts, threads)
 
     @cached_property
-    def _lookup(self) -> _Lookup:
+    def _bagging(self) -> Bagging:
         """Made from the vocabulary when first needed; never stored."""
-        # Frequent terms first: what is looked up most then lies close together.
-        order = np.argsort(self.idf, kind="stable")
-        read, n_tokens, terms = _tokens_of([self.vocabulary[column] for column in order.tolist()], self.subwords)
-        first, lengths = terms.offsets[:-1], np.diff(terms.offsets)
-        check_indices("tokens of a term, less one,", lengths - 1, 2)
-        paired = lengths == 2
-        columns = np.full(n_tokens, UNKNOWN, np.int32)
-        columns[terms.ids[first[~paired]]] = order[~paired]
-        one, two = terms.ids[first[paired]].astype(np.int64), terms.ids[first[paired] + 1]
-        pairs, slots = pair_table(one << 32 | two, len(one))
-        pair_columns = np.full(len(pairs), UNKNOWN, np.int32)
-        pair_columns[slots] = order[paired]
-        return _Lookup(read, columns, pairs, pair_columns, np.array(self.idf), self.sublinear)
-
-
-class _Lookup(NamedTuple):
-    """A vocabulary made ready for reading: from token numbers to columns."""
-
-    read: Read
-    columns: np.ndarray  # (tokens,) int32: the column of a token, or UNKNOWN
-    pairs: np.ndarray  # (slots,) int64: first << 32 | second, or FREE
-    pair_columns: np.ndarray  # (slots,) int32
-    idf: np.ndarray  # (terms,) float32, in memory
-    sublinear: bool
-
-    def rows(self, chunk: Texts) -> Rows:
-        tokens = self.read(chunk)
-        found = find_columns(tokens.ids, tokens.offsets, self.columns, self.pairs, self.pair_columns)
-        columns, weights, starts = weigh(*found, self.idf, self.sublinear)
-        return starts, columns, weights
-
-
-def _tokens_of(terms: list[str], subwords: Subwords | None) -> tuple[Read, int, Tokens]:
-    """How to read texts, how many tokens that can give, and which of them each term has."""
-    if subwords is None:
-        words = Words()
-        tokens = words.learn(Texts.of(terms))
-        return words.encode, len(words), tokens
-    numbers = {name: number for number, name in enumerate(subwords.names)}
-    try:
-        tokens = Tokens.of([numbers[token] for token in term.split(" ")] for term in terms)
-    except KeyError as error:
-        raise Unsound(f"the vocabulary has the token {error}, which its tokenizer does not make") from None
-    return subwords.encode, len(subwords.names), tokens
-
-
-def _joined(parts: list[Rows]) -> Rows:
-    """The rows of consecutive chunks as one."""
-    if len(parts) == 1:
-        return parts[0]
-    starts, columns, weights = zip(*parts)
-    ends = np.cumsum([0, *map(len, columns)])
-    begins = [part[:-1] + end for part, end in zip(starts, ends)]
-    return np.concatenate([*begins, ends[-1:]]), np.concatenate(columns), np.concatenate(weights)
+        return Bagging(self, None) if self.subwords is None else Bagging(None, self)

@@ -19,6 +19,7 @@ import numpy as np
 from longtail.corpus import Texts
 from longtail.errors import ModelError
 from longtail.kernels.csr import frozen
+from longtail.kernels.wordpiece import LONGEST
 from longtail.kernels.words import (
     CODE_POINTS,
     NO_LETTER,
@@ -191,9 +192,20 @@ class Subwords:
         return opened
 
     @cached_property
+    def is_plain(self) -> bool:
+        """Whether compiled code finds the same pieces: this is a WordPiece tokenizer as `train` makes it."""
+        parts = {name: self.tokenizer.get(name) for name in _PLAIN}
+        return parts == _PLAIN and _is_plain_model(self.tokenizer.get("model")) and _are_plain(self.added_tokens)
+
+    @property
+    def added_tokens(self) -> Any:  # noqa: ANN401 - whatever the file holds
+        """Tokens that are found in a text before all others."""
+        return self.tokenizer.get("added_tokens")
+
+    @cached_property
     def names(self) -> list[str]:
         """The token of each number; empty where a number is not used."""
-        numbers = self._tokenizer.get_vocab()
+        numbers = self.tokenizer["model"]["vocab"] if self.is_plain else self._tokenizer.get_vocab()
         largest = max(numbers.values(), default=-1)
         if largest >= MOST_TOKENS:
             raise ModelError(
@@ -234,6 +246,49 @@ class Subwords:
 
 
 MOST_TOKENS = 10_000_000
+
+# What tokenizers of our own have in their files, beside model and added tokens.
+_PLAIN = {
+    "normalizer": {
+        "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+        "lowercase": True,
+    },
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": None,
+}  # fmt: skip
+
+
+def _is_plain_model(model: object) -> bool:
+    if not isinstance(model, dict):
+        return False
+    settings = {name: value for name, value in model.items() if name != "vocab"}
+    plain = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": CONTINUED,
+             "max_input_chars_per_word": LONGEST}  # fmt: skip
+    return settings == plain and _is_plain_vocabulary(model.get("vocab"))
+
+
+def _is_plain_vocabulary(vocab: object) -> bool:
+    """Names with numbers of their own, the unknown token among them, and no more text than a trie has nodes for."""
+    if not isinstance(vocab, dict) or "[UNK]" not in vocab:
+        return False
+    numbers = set(vocab.values())
+    return (
+        len(numbers) == len(vocab)
+        and all(type(number) is int and 0 <= number < MOST_TOKENS for number in numbers)
+        and sum(map(len, vocab)) < MOST_LETTERS
+    )
+
+
+def _are_plain(added: object) -> bool:
+    """Whether added tokens are those special ones, all of them in brackets, and are found as they are written."""
+    if not isinstance(added, list):
+        return False
+    named = [token.get("content") for token in added if isinstance(token, dict)]
+    alone = [any(token.get(name) for name in ("single_word", "lstrip", "rstrip", "normalized")) for token in added]
+    return len(named) == len(added) and set(named) <= set(SPECIAL_TOKENS) and not any(alone)
+
+
+MOST_LETTERS = 1 << 21  # of all pieces together
 
 
 @contextmanager

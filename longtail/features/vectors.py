@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.fasttext import open_fasttext
 from longtail.features.tokens import CONTINUED, Subwords
+from longtail.sparse import sp
 
 
 class Package(NamedTuple):

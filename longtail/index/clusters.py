@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.errors import RunError
 from longtail.invariants import Array, Unsound, agree, check_each_once, check_starts
@@ -19,6 +18,7 @@ from longtail.kernels.csr import frozen, rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
 from longtail.progress import counting
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

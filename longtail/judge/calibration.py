@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, CorpusError
 from longtail.invariants import Array, Number, Unsound
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 N_BINS = 10
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, RankingError
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 ROWS_AT_ONCE = 1 << 14  # bounds temporary memory
 

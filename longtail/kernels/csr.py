@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
+
+from longtail.sparse import sp
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # starts int64, columns int32, values float32
 

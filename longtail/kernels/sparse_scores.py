@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_names, check_rows, check_shape
-from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows, frozen
-from longtail.kernels.threads import in_slices
-from longtail.kernels.top import keep_best
+from longtail.kernels.descent import Level, open_rows, path_for
+from longtail.kernels.standalone import standalone
+from longtail.kernels.threads import in_slices, in_threads
 
 # -- given candidates, label by label ----------------------------------------------------------------------------------
 
@@ -21,25 +23,70 @@ def score_candidates(
     candidates: np.ndarray,
     n_features: int,
     threads: int | None = None,
+    desk: OneDocument | None = None,
 ) -> np.ndarray:
-    """x·w + b of each document's candidates, (documents, width), 0 at PAD; row l of `weights` is label l."""
+    """x·w + b of each document's candidates, (documents, width), 0 at PAD; row l of `weights` is label l.
+
+    With a `desk`, made of the same weights, a single document costs less.
+    """
     check_rows(features, n_features, "features of documents")
     check_shape(candidates, (len(features[0]) - 1, candidates.shape[1]), "candidates")
     check(len(biases) == len(weights[0]) - 1, f"{len(biases)} biases, {len(weights[0]) - 1} rows of weights")
     check_names(candidates, len(biases), "candidates")
+    if desk is not None and len(candidates) == 1 and desk.fits(features, candidates):
+        return desk.scores(features, candidates)
     scores = np.zeros(candidates.shape, np.float32)
     biases, candidates = frozen(biases, np.float32), frozen(candidates, np.int32)
 
     def part(start: int, stop: int) -> None:
-        room = np.zeros(n_features, np.float32)
-        _score_candidates(*features, *weights, biases, candidates, start, stop, room, scores)
+        _score_candidates(*features, *weights, biases, candidates, start, stop, _room(n_features), scores)
 
-    in_slices(part, len(candidates), "scoring candidates", threads)
+    in_threads(part, len(candidates), threads, WORK * candidates.shape[1])
     return scores
 
 
+WORK = 1000  # numbers that a candidate is worth, as `in_threads` counts them
+
+_here = threading.local()
+
+
+class OneDocument:
+    """Candidates of one document at a time: a call that is ready to be made again, for one thread and these weights."""
+
+    def __init__(self, weights: Rows, biases: np.ndarray, n_features: int, width: int):
+        self._starts, self._width = np.zeros(2, np.int64), width
+        self._columns, self._values = np.zeros(n_features, np.int32), np.zeros(n_features, np.float32)
+        self._candidates, self._scores = np.zeros((1, width), np.int32), np.zeros((1, width), np.float32)
+        document, room = (self._starts, self._columns, self._values), np.zeros(n_features, np.float32)
+        given = *document, *weights, frozen(biases, np.float32), self._candidates
+        self._call = _score_candidates.ready(*given, 0, 1, room, self._scores)
+
+    def fits(self, features: Rows, candidates: np.ndarray) -> bool:
+        """Whether there is room for them."""
+        return candidates.shape[1] <= self._width and len(features[1]) <= len(self._columns)
+
+    def scores(self, features: Rows, candidates: np.ndarray) -> np.ndarray:
+        """As `score_candidates`, of numbers that are checked."""
+        count, width = len(features[1]), candidates.shape[1]
+        self._starts[:] = features[0]
+        self._columns[:count], self._values[:count] = features[1:]
+        self._candidates.fill(PAD)
+        self._candidates[:, :width] = candidates
+        self._scores.fill(0)
+        self._call()
+        return self._scores[:, :width].copy()
+
+
+def _room(n_features: int) -> np.ndarray:
+    """Zeros that this thread keeps from one call to the next; loops leave them so."""
+    room = getattr(_here, "room", None)
+    if room is None or len(room) < n_features:
+        room = _here.room = np.zeros(n_features, np.float32)
+    return room
+
+
 # Only the order of additions is left to the compiler: NaN and infinity keep their meaning.
-@compiled(fastmath={"reassoc", "contract"})
+@standalone(fastmath={"reassoc", "contract"})
 def _score_candidates(
     starts, columns, values, label_starts, label_columns, label_values, biases, candidates, start, stop, room, scores
 ):  # fmt: skip
@@ -47,7 +94,8 @@ def _score_candidates(
     for document in range(start, stop):
         for j in range(starts[document], starts[document + 1]):
             room[columns[j]] = values[j]
-        for at, label in enumerate(candidates[document]):
+        for at in range(candidates.shape[1]):
+            label = candidates[document, at]
             if label == PAD:
                 continue
             score = biases[label]
@@ -56,6 +104,7 @@ def _score_candidates(
             scores[document, at] = score
         for j in range(starts[document], starts[document + 1]):
             room[columns[j]] = 0
+    return 0
 
 
 # -- children of the nodes in a beam, feature by feature ---------------------------------------------------------------
@@ -85,82 +134,13 @@ def open_nodes(
     check_shape(beliefs, nodes.shape, "beliefs in the beam")
     check_names(nodes, len(child_starts) - 1, "nodes in the beam")
     check(len(names) == len(biases) == child_starts[-1], f"{len(biases)} biases, {child_starts[-1]} children")
-    best_names, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
+    best, best_beliefs = np.full((len(nodes), k), PAD, np.int32), np.zeros((len(nodes), k), np.float32)
     tree = frozen(biases, np.float32), frozen(child_starts, np.int64), frozen(names, np.int32)
+    level = Level(*weights, *tree)
 
     def part(start: int, stop: int) -> None:
-        _open_nodes(*features, *weights, *tree, nodes, beliefs, float(power), start, stop, best_names, best_beliefs)
+        path = path_for((level,), nodes.shape[1])
+        open_rows(level, features, nodes, beliefs, float(power), start, stop, path, best, best_beliefs)
 
     in_slices(part, len(nodes), "ranking documents", threads)
-    return best_names, best_beliefs
-
-
-@compiled
-def _open_nodes(
-    starts, columns, values, weight_starts, children, weights, biases, child_starts, names,
-    nodes, beliefs, power, start, stop, best_names, best_beliefs,
-):  # fmt: skip
-    widest = 0
-    for node in range(len(child_starts) - 1):
-        widest = max(widest, child_starts[node + 1] - child_starts[node])
-    widest *= nodes.shape[1]
-    margins, found = np.empty(widest, np.float32), np.empty(widest, np.int32)
-    for document in range(start, stop):
-        # Brothers stand in order in the weights: one walk meets all open nodes if these are in order too.
-        order = np.argsort(nodes[document])
-        opened = nodes[document][order]
-        n_found = _begin(opened, child_starts, biases, margins)
-        for j in range(starts[document], starts[document + 1]):
-            row = slice(weight_starts[columns[j]], weight_starts[columns[j] + 1])
-            _add_feature(values[j], children[row], weights[row], opened, child_starts, margins)
-        _believe(opened, beliefs[document][order], child_starts, names, power, margins, found)
-        keep_best(found[:n_found], margins[:n_found], best_names[document], best_beliefs[document])
-
-
-@compiled
-def _begin(opened, child_starts, biases, margins):
-    """The biases of all children, one open node after the other; how many there are."""
-    n_found = 0
-    for node in opened:
-        if node != PAD:
-            for child in range(child_starts[node], child_starts[node + 1]):
-                margins[n_found] = biases[child]
-                n_found += 1
-    return n_found
-
-
-@compiled
-def _add_feature(value, children, weights, opened, child_starts, margins):
-    """Add one feature's weights to the margins of the open nodes' children."""
-    at, offset = 0, 0
-    for node in opened:
-        if node == PAD:
-            continue
-        first, last = child_starts[node], child_starts[node + 1]
-        at += np.searchsorted(children[at:], first)
-        while at < len(children) and children[at] < last:
-            margins[offset + children[at] - first] += value * weights[at]
-            at += 1
-        if at == len(children):
-            break
-        offset += last - first
-
-
-@compiled
-def _believe(opened, beliefs, child_starts, names, power, margins, found):
-    """Turn margins into beliefs, and name the children."""
-    at = 0
-    for node, belief in zip(opened, beliefs):
-        if node == PAD:
-            continue
-        for child in range(child_starts[node], child_starts[node + 1]):
-            found[at] = names[child]
-            margins[at] = belief * _credibility(margins[at], power)
-            at += 1
-
-
-@compiled
-def _credibility(margin, power):
-    if power == 0:
-        return 1 / (1 + np.exp(-margin))
-    return np.exp(-(max(0, 1 - margin) ** power))
+    return best, best_beliefs

@@ -1,10 +1,11 @@
-"""Token numbers to counted, weighed, sorted rows; a term is a token or a pair of neighbours."""
+"""Token numbers to counted terms; a term is a token or a pair of neighbours.  What weighs them is in bags.py."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from longtail.kernels.compiled import compiled
+from longtail.kernels.standalone import standalone
 
 FREE = -1  # in a table of pairs, a slot without one
 DOCUMENTS, TIMES, LAST = 0, 1, 2  # columns of a count: documents with the term, its occurrences, last row + 1 seen
@@ -81,70 +82,10 @@ def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return slots
 
 
-@compiled
-def find_columns(ids, offsets, columns, pairs, pair_columns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """The columns of each row's terms, repeated as the terms are: (columns, offsets)."""
-    _check(ids, offsets, len(columns))
-    if len(pair_columns) != len(pairs):
-        raise ValueError("every slot of the table of pairs has a column")
-    found, ends = np.empty(len(ids) * (2 if len(pairs) > 0 else 1), np.int32), np.zeros(len(offsets), np.int64)
-    count = 0
-    for row in range(len(offsets) - 1):
-        before = FREE
-        for at in range(offsets[row], offsets[row + 1]):
-            token = ids[at]
-            if token >= 0 and columns[token] >= 0:
-                found[count] = columns[token]
-                count += 1
-            if len(pairs) > 0 and token >= 0 and before >= 0:
-                slot = find_slot(pairs, np.int64(before) << 32 | np.int64(token))
-                found[count] = pair_columns[slot]
-                count += pairs[slot] != FREE
-            before = token
-        ends[row + 1] = count
-    return found[:count], ends
-
-
-@compiled
-def weigh(terms, offsets, idf, sublinear):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Rows of unit length: each column once, in order, weighed by count and `idf`: (columns, weights, offsets)."""
-    _check(terms, offsets, len(idf))
-    columns, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
-    ends = np.zeros(len(offsets), np.int64)
-    for row in range(len(offsets) - 1):
-        counted = _counted(terms[offsets[row] : offsets[row + 1]])
-        begin, squares = ends[row], 0.0
-        for at in range(len(counted)):
-            column, count = counted[at] >> 32, counted[at] & 0xFFFFFFFF
-            weight = (1.0 + np.log(count) if sublinear else count) * idf[column]
-            columns[begin + at], weights[begin + at] = column, weight
-            squares += weight * weight
-        ends[row + 1] = begin + len(counted)
-        length = np.sqrt(squares) if squares > 0 else 1.0  # a weight of 0 a term makes a row of length 0
-        for at in range(begin, ends[row + 1]):
-            weights[at] /= length
-    return columns[: ends[-1]].copy(), weights[: ends[-1]].copy(), ends
-
-
-@compiled
-def _counted(terms):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Distinct terms in order, each as term << 32 | count."""
-    # Most rows repeat their terms, so they are counted first and only the distinct ones sorted.
-    slots = 2
-    while slots < 2 * len(terms):
-        slots *= 2
-    table, where = np.full(slots, np.int64(FREE)), np.empty(len(terms), np.int64)
-    counts = np.zeros(slots, np.int64)
-    distinct = 0
-    for term in terms:
-        slot = find_slot(table, np.int64(term))
-        if table[slot] == FREE:
-            table[slot] = term
-            where[distinct] = slot
-            distinct += 1
-        counts[slot] += 1
-    packed = where[:distinct]
-    for at in range(distinct):
-        packed[at] = table[packed[at]] << 32 | counts[packed[at]]
-    packed.sort()
-    return packed
+@standalone
+def enter_pairs(wanted, columns, pairs, pair_columns):
+    """Enter pairs, each with its column, into a table with room for them."""
+    for at in range(len(wanted)):
+        slot = find_slot(pairs, wanted[at])
+        pairs[slot], pair_columns[slot] = wanted[at], columns[at]
+    return 0

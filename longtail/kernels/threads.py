@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from longtail.progress import counting, is_watched
 
@@ -87,6 +87,25 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class PerThread(Generic[Result]):
+    """A value for every thread, made when the thread first asks for it; copies and pickles start without any."""
+
+    def __init__(self, make: Callable[[], Result] | None):
+        self._make, self._here = make, threading.local()
+
+    @property
+    def here(self) -> Result | None:
+        """The value of this thread, or nothing where a copy does not know how to make it."""
+        if self._make is None:
+            return None
+        if not hasattr(self._here, "value"):
+            self._here.value = self._make()
+        return self._here.value
+
+    def __reduce__(self) -> tuple[type, tuple[None]]:
+        return PerThread, (None,)
 
 
 # -- the threads ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.kernels.compiled import compiled
+from longtail.kernels.standalone import standalone
+from longtail.kernels.terms import find_slot
 
 UNKNOWN = -1  # the number of a word that is not in the table
 
@@ -222,3 +224,55 @@ def fill_slots(slots, begins, blocks, size):  # type: ignore[no-untyped-def]  # 
     """Put the first `size` words into empty slots."""
     for word in range(size):
         _put(slots, _hash(blocks, np.uint64(begins[word]), np.uint64(begins[word + 1])), word)
+
+
+@standalone
+def enter_terms(data, starts, stops, order, table, spelled, columns, pairs, pair_columns):
+    """Enter the words of terms, and which column each term has: one word's, or a pair's with a space between.
+
+    Term i is data[starts[i] : stops[i]]; they are entered in `order`, so that words that are looked up most lie close
+    together.  `spelled` is table.blocks as bytes.  There must be room in all of them.  Returns the number of words, or
+    -1 where a term has no word or more than two.
+    """
+    for column in order:
+        at, before, word, count = starts[column], -1, -1, 0
+        while at <= stops[column]:
+            end = at
+            while end < stops[column] and data[end] != _SPACE:
+                end += 1
+            if end == at or count == 2:
+                return -1
+            before, word = word, _enter(data, at, end, table, spelled)
+            count += 1
+            at = end + 1
+        if count == 1:
+            columns[word] = column
+        else:
+            pair = np.int64(before) << 32 | np.int64(word)
+            slot = find_slot(pairs, pair)
+            pairs[slot], pair_columns[slot] = pair, column
+    return table.size[0]
+
+
+_SPACE = 32
+
+
+@compiled
+def _enter(data, at, end, table, spelled):
+    """The number of a word, which is a new one if it was not there."""
+    slots, begins, blocks, size = table
+    place = 8 * begins[size[0]]
+    for follow in range(end - at):
+        spelled[place + follow] = data[at + follow]
+    stop = place + end - at
+    for follow in range(8):
+        spelled[stop + follow] = 0
+    begin, stop = np.uint64(begins[size[0]]), np.uint64((stop + 8) >> 3)
+    code = _hash(blocks, begin, stop)
+    word = _find(blocks, begin, stop, code, slots, begins, blocks)
+    if word == UNKNOWN:
+        word = size[0]
+        size[0] += 1
+        begins[size[0]] = stop
+        _put(slots, code, word)
+    return word

@@ -22,20 +22,34 @@ class LabelFile(Sequence[Label]):
         data = store.mapped_bytes(path)
         stops = np.flatnonzero(data == ord("\n"))
         self._lines = Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
+        self._read: dict[int, Label] = {}  # those asked for lately: parsing one takes as long as ranking a text
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def __getitem__(self, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - Sequence's two overloads
-        if isinstance(at, slice):
-            return [self[row] for row in range(*at.indices(len(self)))]
+        if type(at) is int and at in self._read:
+            return self._read[at]
+        return [self[row] for row in range(*at.indices(len(self)))] if isinstance(at, slice) else self._kept(int(at))
+
+    def _kept(self, at: int) -> Label:
+        """The label, which is kept for the next time."""
+        if len(self._read) >= REMEMBERED:
+            self._read = {}
+        label = self._read[at] = self._parsed(at)
+        return label
+
+    def _parsed(self, at: int) -> Label:
         try:
-            label = Label(**json.loads(self._lines[int(at)]))
+            label = Label(**json.loads(self._lines[at]))
             if all(type(part) is str for part in label):
                 return label
         except (ValueError, TypeError, RecursionError):
             pass
-        raise ModelError(f"{self.path}:{int(at) + 1}: not a label with id, name and text; copy the model again")
+        raise ModelError(f"{self.path}:{at + 1}: not a label with id, name and text; copy the model again")
+
+
+REMEMBERED = 1 << 16  # labels, a few dozen megabytes
 
 
 def write_labels(path: Path, labels: Iterable[Label]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 
 def label_shares(labels: sp.csr_array) -> np.ndarray:
@@ -22,7 +22,12 @@ def where_silent(features: sp.csr_array, shares: np.ndarray, ranking: Ranking) -
     >>> where_silent(sp.csr_array([[1.0], [0.0]]), np.array([0.25, 0.5], np.float32), answers).labels.tolist()
     [[0], [1]]
     """
-    silent = np.diff(features.indptr) == 0
+    return where_empty(np.diff(features.indptr), shares, ranking)
+
+
+def where_empty(lengths: np.ndarray, shares: np.ndarray, ranking: Ranking) -> Ranking:
+    """The same, given how many features each document has."""
+    silent = lengths == 0
     if not silent.any():
         return ranking
     order = np.argsort(-shares, kind="stable")[: ranking.k]

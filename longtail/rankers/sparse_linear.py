@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.invariants import Array, agree
 from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.dual import Block, Problem, train_block
-from longtail.kernels.sparse_scores import score_candidates
-from longtail.kernels.threads import each_in_threads
+from longtail.kernels.sparse_scores import OneDocument, score_candidates
+from longtail.kernels.threads import PerThread, each_in_threads
 from longtail.progress import counting
 from longtail.shortlist import Shortlist
+from longtail.sparse import sp
 
+USUAL = 128  # candidates of a document for which every thread keeps arrays
 TOGETHER = 64  # labels solved side by side when they share one list of documents
 APART = 16  # when each has its own, and most documents of the block mean nothing to most of its labels
 
@@ -37,11 +39,23 @@ class SparseLinear:
         """Every label has weights and a bias."""
         agree("rows of weights and biases", self.weights.shape[0], len(self.biases))
 
-    def margins(self, features: sp.csr_array, shortlist: Shortlist) -> np.ndarray:
+    def margins(self, features: sp.csr_array | Rows, shortlist: Shortlist) -> np.ndarray:
         """w·x + b of each document's candidates, (documents, width); 0 at PAD."""
-        agree("features and weights", features.shape[1], self.weights.shape[1])
-        rows, weights = rows_of(features), rows_of(self.weights)
-        return score_candidates(rows, weights, self.biases, shortlist.labels, n_features=features.shape[1])
+        n_features = self.weights.shape[1]
+        if not isinstance(features, tuple):
+            agree("features and weights", features.shape[1], n_features)
+            features = rows_of(features)
+        desk = self._desks.here if len(shortlist.labels) == 1 else None
+        return score_candidates(features, self._rows, self.biases, shortlist.labels, n_features, desk=desk)
+
+    @cached_property
+    def _desks(self) -> PerThread[OneDocument]:
+        return PerThread(lambda: OneDocument(self._rows, self.biases, self.weights.shape[1], USUAL))
+
+    @cached_property
+    def _rows(self) -> Rows:
+        """The weights as compiled loops take them: their starts are as many as labels, and are converted once."""
+        return rows_of(self.weights)
 
 
 def train(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import types
 import typing
 from dataclasses import dataclass, field
@@ -11,13 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from safetensors.numpy import save_file
 
 from longtail import invariants
 from longtail.corpus import Texts
 from longtail.errors import LongtailError, ModelError
 from longtail.invariants import Unsound
+from longtail.sparse import sp
 from longtail.store.arrays import mapped_arrays
 from longtail.store.files import read_json, write_json
 
@@ -202,7 +203,7 @@ def _has_no_default(item: dataclasses.Field) -> bool:
 def _put_arrays(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
     if kind is np.ndarray:
         return _named(arrays, path or "array")
-    if kind is sp.csr_array:
+    if "scipy.sparse" in sys.modules and kind is sp.csr_array:  # asking for the class would import it
         return _matrix(plain, path, arrays)
     if kind is Texts:
         bytes_, stops = (_named(arrays, _at(path, part)) for part in ("bytes", "stops"))

@@ -15,145 +15,24 @@ What differs on purpose, and why, is in docs/methods/linear.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
-
 import numpy as np
-import scipy.sparse as sp
 
-from longtail.config import setting
-from longtail.corpus import PAD, Corpus, Documents
-from longtail.errors import ConfigError
+from longtail.corpus import PAD, Corpus
 from longtail.features.bags import Bags, features_expected, words_expected
-from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, tree_over
-from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
-from longtail.judge.ensemble import average
-from longtail.kernels.csr import Rows, rows_of
-from longtail.kernels.sparse_scores import open_nodes
+from longtail.kernels.csr import rows_of
 from longtail.kernels.threads import available_cores
+from longtail.methods.linear.model import Descent, Level, Linear, reach
+from longtail.methods.linear.settings import POWERS, Config
 from longtail.methods.shared.preparation import cluster_labels, refuse_unlabelled
 from longtail.rankers import sparse_linear
-from longtail.rankers.frequent import label_shares, where_silent
-from longtail.ranking import Ranking
+from longtail.rankers.frequent import label_shares
+from longtail.sparse import sp
 from longtail.train.run import Need, Run
 
+__all__ = ["Config", "Descent", "Level", "Linear", "fit", "need"]
+
 CPU_ONLY = True  # nothing here learns with torch
-
-
-@dataclass(frozen=True)
-class Config:
-    """Defaults: PECOS' where its papers and ours agree; chosen on validation elsewhere."""
-
-    words: TfidfOptions = setting(TfidfOptions(sublinear=True), "how texts become features")
-    trees: int = setting(1, "trees of different clusterings, whose beliefs are averaged", "Parabel uses 3")
-    labels_per_cluster: int = setting(100, "labels a last cluster holds at most", "Parabel, PECOS")
-    branching: int = setting(256, "smaller clusters in one larger cluster at most", "validation; Bonsai 100, PECOS 16")
-    beam: int = setting(20, "clusters of a level that are opened", "PECOS")
-    negatives: int = setting(
-        10,
-        "most believed clusters whose labels a training document counts against; 0: those of its labels",
-        "validation",
-    )
-    cluster_weight: float = setting(
-        0.4, "how much the clusters' beliefs count in a label's score; 0: they only find it, 1: PECOS", "validation"
-    )
-    belief: Literal["l3-hinge", "l2-hinge", "l1-hinge", "sigmoid"] = setting(
-        "l3-hinge", "how a margin z becomes a belief: exp(-max(0, 1 - z)^p) or 1 / (1 + exp(-z))", "PECOS"
-    )
-    cost: float = setting(1.0, "weight of the loss against the squared weights", "Parabel, PECOS")
-    tolerance: float = setting(0.3, "how exactly classifiers are solved; smaller is slower", "validation; PECOS 0.1")
-    smallest_weight: float = setting(0.1, "smaller weights are dropped", "Parabel, PECOS")
-    seed: int = setting(0, "draws the clusterings")
-
-    def __post_init__(self) -> None:
-        for name, least in LEAST.items():
-            if not getattr(self, name) >= least:
-                raise ConfigError(f"{name} = {getattr(self, name)}: it must be at least {least}")
-        if self.trees > MOST_TREES:
-            raise ConfigError(f"trees = {self.trees}: at most {MOST_TREES}; after the first ten, more change little")
-        if not (self.cost > 0 and self.tolerance > 0):
-            raise ConfigError(f"cost = {self.cost}, tolerance = {self.tolerance}: both must be above 0")
-
-
-LEAST = {"trees": 1, "labels_per_cluster": 1, "branching": 2, "beam": 1, "negatives": 0, "cluster_weight": 0,
-         "smallest_weight": 0, "seed": 0}  # fmt: skip
-MOST_TREES = 100  # every level of every tree keeps a file open, and a process may have about a thousand
-POWERS = {"l3-hinge": 3.0, "l2-hinge": 2.0, "l1-hinge": 1.0, "sigmoid": 0.0}
-POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
-
-
-@dataclass(frozen=True)
-class Level:
-    """The classifiers of one level of a tree, feature by feature: one look-up finds all nodes a feature speaks for."""
-
-    # Feature f has weights[starts[f] : starts[f + 1]].
-    starts: Annotated[np.ndarray, Array("features+1", np.int64, starts="weights")]
-    # In order within a feature, so that brothers stand together.
-    nodes: Annotated[np.ndarray, Array("weights", np.int32, below="nodes")]
-    weights: Annotated[np.ndarray, Array("weights", np.float32)]
-    biases: Annotated[np.ndarray, Array("nodes", np.float32)]
-
-    def check(self) -> None:
-        """A walk meets the nodes of a feature in order."""
-        check_rising_in_runs("nodes", self.nodes, self.starts)
-
-
-@dataclass(frozen=True)
-class Descent:
-    """A tree and the classifiers that lead down."""
-
-    tree: Tree
-    levels: list[Level]
-
-    def check(self) -> None:
-        """Every level of the tree has its classifiers."""
-        agree("levels of the tree and of classifiers", self.tree.depth, len(self.levels))
-        for at, level in enumerate(self.levels, 1):
-            agree(f"nodes of level {at} and biases", self.tree.width(at), len(level.biases))
-
-    def rank(self, features: sp.csr_array, k: int, beam: int, power: float, cluster_weight: float) -> Ranking:
-        """The best k labels in the clusters that each document's beam reaches."""
-        *upper, last = self.levels
-        rows = rows_of(features)
-        clusters, beliefs = reach(self.tree, upper, rows, beam, power)
-        path = clusters, beliefs**cluster_weight
-        return Ranking(*open_level(self.tree.starts[-1], last, self.tree.labels, rows, path, k, power))
-
-
-@dataclass(frozen=True)
-class Linear:
-    """Trees over the same features; a label's score is its mean belief."""
-
-    bags: Bags
-    descents: list[Descent]
-    beam: Annotated[int, Number(1)]
-    power: Annotated[float, Number(0)]
-    cluster_weight: Annotated[float, Number(0)]
-    shares: Annotated[np.ndarray, Array("labels", np.float32)]  # the share of training documents that carry the label
-
-    def check(self) -> None:
-        """Every tree has all features and all labels."""
-        if not self.descents:
-            raise Unsound("there is no tree")
-        for descent in self.descents:
-            check_indices("labels of the tree", descent.tree.labels, self.n_labels)
-            check_each_once("labels of the tree", descent.tree.labels)
-            agree("features", self.bags.n_features, *(len(level.starts) - 1 for level in descent.levels))
-
-    @property
-    def n_labels(self) -> int:
-        """How many labels there are."""
-        return len(self.shares)
-
-    def rank(self, documents: Documents, k: int) -> Ranking:
-        """The k best labels of each document."""
-        features, walk = self.bags.rows(documents), (self.beam, self.power, self.cluster_weight)
-        if len(self.descents) == 1:
-            ranking = self.descents[0].rank(features, k, *walk)
-        else:
-            ranking = average([descent.rank(features, max(k, POOL), *walk) for descent in self.descents], k=k)
-        return where_silent(features, self.shares, ranking)
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
@@ -224,30 +103,6 @@ def nodes_reached(tree: Tree, levels: list[Level], features: sp.csr_array, confi
     starts = np.append(0, np.cumsum(reached.sum(axis=1)))
     shape = features.shape[0], tree.width(len(levels))
     return sp.csr_array((np.ones(starts[-1], np.float32), nodes[reached], starts), shape=shape)
-
-
-# -- walking down ------------------------------------------------------------------------------------------------------
-
-Beam = tuple[np.ndarray, np.ndarray]  # nodes and beliefs, (documents, width) each
-
-
-def reach(tree: Tree, levels: list[Level], rows: Rows, beam: int, power: float) -> Beam:
-    """The most believed nodes below `levels`, each opened only where its parent was among the most believed."""
-    n_documents = len(rows[0]) - 1
-    nodes, beliefs = np.zeros((n_documents, 1), np.int32), np.ones((n_documents, 1), np.float32)
-    for at, level in enumerate(levels):
-        n_nodes = tree.width(at + 1)
-        names = np.arange(n_nodes, dtype=np.int32)
-        nodes, beliefs = open_level(tree.starts[at], level, names, rows, (nodes, beliefs), min(beam, n_nodes), power)
-    return nodes, beliefs
-
-
-def open_level(
-    starts: np.ndarray, level: Level, names: np.ndarray, rows: Rows, beam: Beam, k: int, power: float
-) -> Beam:
-    """The k most believed children, by name, of the nodes in the beam."""
-    weights = (level.starts, level.nodes, level.weights)
-    return open_nodes(rows, weights, level.biases, starts, names, beam, k, power)
 
 
 # -- what it takes -----------------------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import chain
 
-import scipy.sparse as sp
-
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.encoder import BAG, Encoding
 from longtail.errors import CorpusError
@@ -13,6 +11,7 @@ from longtail.features.labels import label_centroids, label_features
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.sparse import sp
 from longtail.train.run import Run
 
 

@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
 from longtail.features.bags import Bags, of_unit_length
-from longtail.features.reading import Reader, beside, tokens_expected
+from longtail.features.reading import Reader, tokens_expected
 from longtail.features.tfidf import TfidfOptions
-from longtail.kernels.csr import rows_of
 
 TEXTS = ["low lower lowest", "slow low", "new newer newest", "a new low"]
 
@@ -37,15 +36,14 @@ def test_a_bag_has_length_one_whatever_is_in_it():
 
 
 def test_side_by_side_is_what_scipy_stacks_and_divides():
-    left, right = (
-        of_unit_length(sp.random_array((40, width), density=0.2, rng=width, format="csr")) for width in (5, 7)
-    )
-    expected = of_unit_length(sp.csr_array(sp.hstack([left, right])))
+    documents = Documents.of([*TEXTS, "", "zz", "slowest", "x low"])
+    reader = Reader.fit(Documents.of(TEXTS), TfidfOptions(), subwords=60)
+    left, right = reader.words.rows(documents), reader.pieces.transform(documents.texts)
     empty = np.diff(left.indptr) == 0, np.diff(right.indptr) == 0
-    assert (empty[0] & empty[1]).any() and (empty[0] & ~empty[1]).any() and (~empty[0] & empty[1]).any()
-    starts, columns, values = beside(rows_of(left), rows_of(right), 5)
-    together = sp.csr_array((values, columns, starts), shape=(40, 12))
+    assert (empty[0] & empty[1]).any() and (empty[0] & ~empty[1]).any() and (~empty[0] & ~empty[1]).any()
+    together = reader.bags(documents)
     assert together.has_canonical_format
+    expected = of_unit_length(sp.csr_array(sp.hstack([left, right])))
     np.testing.assert_allclose(together.toarray(), expected.toarray(), rtol=1e-6)
 
 

@@ -14,9 +14,12 @@ import scipy.sparse as sp
 
 from longtail import kernels
 from longtail.corpus import PAD
+from longtail.features.bagging import NOT_GIVEN, Bagging
+from longtail.kernels import bags
 from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.descent import Level, Walk, open_rows, path_for, rank_rows, rank_texts
 from longtail.kernels.dropout import dropped
 from longtail.kernels.dual import Problem, solve, train_block
 from longtail.kernels.fusion import fused_top
@@ -33,14 +36,17 @@ from longtail.kernels.label_rows import (
 )
 from longtail.kernels.nearest import nearest
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
+from longtail.kernels.reading import STATE, read_rows
 from longtail.kernels.row_adam import move_rows
 from longtail.kernels.sparse_scores import open_nodes, score_candidates
-from longtail.kernels.terms import FREE, count_pairs, count_tokens, find_columns, find_slots, weigh
+from longtail.kernels.terms import FREE, count_pairs, count_tokens, enter_pairs, find_slots
 from longtail.kernels.top import top_of_rows
+from longtail.kernels.wordpiece import fill_trie
 from longtail.kernels.words import (
     CODE_POINTS,
     UNKNOWN,
     empty_table,
+    enter_terms,
     fill_slots,
     number_words,
     spell_words,
@@ -90,6 +96,17 @@ def counted(kernel: Callable[..., Any], ids: np.ndarray, offsets: np.ndarray, *t
 
 PROBLEM = Problem(cost=1.0, bias=1.0, tolerance=0.1, max_passes=5, seed=0)
 LOWERS = np.zeros(CODE_POINTS, np.int32)
+BYTES = np.zeros(0, np.uint8)
+NO_TERMS = bags.Terms(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+READING = Bagging(None, None).reading
+NO_TEXTS = bags.Texts(BYTES, *[np.zeros(0, np.int64)] * 2), bags.Texts(BYTES, *[np.zeros(0, np.int64)] * 2), NOT_GIVEN
+ONE_TEXT = bags.Texts(BYTES, *[np.zeros(1, np.int64)] * 2), bags.Texts(BYTES, *[np.zeros(1, np.int64)] * 2), NOT_GIVEN
+OUT = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(STATE, np.int64)
+TREE_LEVELS = (
+    Level(np.zeros(2, np.int64), *OUT[1:3], np.zeros(1, np.float32), np.array([0, 1]), np.zeros(1, np.int32)),
+)
+WALK, PATH = Walk(1, 3.0, 1.0), path_for(TREE_LEVELS, 1, 1)
+ANSWERS = np.zeros(1, np.int64), np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32), np.zeros(STATE, np.int64)
 OFFSETS = np.zeros(1, np.int64)
 NO_PAIRS, COUNTS = np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
 # Three nodes, each linked to the next; a graph of one level, as faiss lays it out.
@@ -291,15 +308,21 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "count_pairs: no rows": (
         lambda: counted(count_pairs, no_ints(0), OFFSETS, NO_PAIRS.copy(), COUNTS.copy()), []
     ),
+    "enter_pairs: no pairs": (lambda: enter_pairs(NO_PAIRS, no_ints(0), NO_PAIRS.copy(), no_ints(0)), 0),
+    "enter_terms: no terms": (
+        lambda: enter_terms(BYTES, NO_PAIRS, NO_PAIRS, NO_PAIRS, empty_table(), BYTES, *NO_TERMS[:3]), 0
+    ),
+    "fill_trie: no pieces": (lambda: fill_trie(BYTES, *[NO_PAIRS] * 3, np.zeros(1, np.uint64), no_ints(2)), 2),
+    "read_rows: no texts": (lambda: read_rows(READING, *NO_TEXTS, 0, 0, *OUT), 0),
+    "read_rows: an empty text and no vocabulary": (lambda: read_rows(READING, *ONE_TEXT, 0, 1, *OUT), 1),
+    "rank_texts: no texts": (lambda: rank_texts(TREE_LEVELS, WALK, READING, *NO_TEXTS, 0, 0, PATH, *ANSWERS), 0),
+    "rank_texts: an empty text": (lambda: rank_texts(TREE_LEVELS, WALK, READING, *ONE_TEXT, 0, 1, PATH, *ANSWERS), 1),
+    "rank_rows: no documents": (lambda: rank_rows(TREE_LEVELS, WALK, sparse(0, 1), 0, 0, PATH, *ANSWERS[1:3]), 0),
+    "open_rows: no documents": (
+        lambda: open_rows(TREE_LEVELS[0], sparse(0, 1), no_ints(0, 1), floats(0, 1), 3.0, 0, 0, PATH, *ANSWERS[1:3]), 0
+    ),
+    "path_for: no levels": (lambda: path_for((), 0).margins, floats(1)),
     "find_slots: no pairs": (lambda: find_slots(NO_PAIRS.copy(), NO_PAIRS), NO_PAIRS),
-    "find_columns: no terms": (
-        lambda: find_columns(no_ints(0), np.zeros(3, np.int64), no_ints(0), NO_PAIRS, no_ints(0)),
-        (no_ints(0), np.zeros(3, np.int64)),
-    ),
-    "weigh: no rows": (lambda: weigh(no_ints(0), OFFSETS, ones(0), True), (no_ints(0), floats(0), OFFSETS)),
-    "weigh: terms that weigh nothing": (
-        lambda: weigh(ints(0, 1), np.array([0, 2]), floats(2), True), (ints(0, 1), floats(2), np.array([0, 2]))
-    ),
     "spell_words: no texts": (
         lambda: spell_words(np.zeros(0, np.uint8), NO_PAIRS, NO_PAIRS, LOWERS),
         (np.zeros(0, np.uint64), OFFSETS, OFFSETS, True),
@@ -408,10 +431,6 @@ WRONG: dict[str, Callable[[], Any]] = {
         count_pairs, ints(0, 0), np.array([0, 2]), NO_PAIRS.copy(), COUNTS.copy()
     ),
     "find_slots: no room": lambda: find_slots(np.full(1, FREE, np.int64), np.array([5])),
-    "find_columns: a token that does not exist": lambda: find_columns(
-        ints(2), np.array([0, 1]), ints(0, 1), NO_PAIRS, no_ints(0)
-    ),
-    "weigh: a term that does not exist": lambda: weigh(ints(2), np.array([0, 1]), ones(2), True),
     "spell_words: a text beyond the data": lambda: spell_words(
         np.zeros(2, np.uint8), np.array([0]), np.array([3]), LOWERS
     ),
@@ -428,8 +447,12 @@ def test_what_would_lead_out_of_an_array_is_refused(case: str):
         WRONG[case]()
 
 
-PLUMBING = {"borders", "compiled", "csr", "notice", "threads"}  # modules without a loop of their own
-FOR_OTHER_KERNELS = {"find_slot", "keep_best", "product", "sigmoid", "tile_logits"}  # called by compiled code alone
+PLUMBING = {"borders", "compiled", "csr", "notice", "standalone", "threads"}  # modules without a loop of their own
+FOR_OTHER_KERNELS = {  # called by compiled code alone
+    "find_slot", "keep_best", "product", "sigmoid", "tile_logits",
+    "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
+    "write_row",
+}  # fmt: skip
 
 
 def test_every_kernel_is_asked_about_nothing():

@@ -106,3 +106,13 @@ def test_a_stored_ranker_scores_the_same(features, labels, tmp_path):
     shortlist = Shortlist(candidates, np.ones(candidates.shape, np.float32))
     again = store.read(tmp_path, SparseLinear).margins(features, shortlist)
     assert np.array_equal(again, trained.margins(features, shortlist))
+
+
+def test_a_document_alone_has_the_margins_that_it_has_among_others(features, labels):
+    trained = train(features, labels, labels)
+    candidates = np.random.default_rng(3).integers(-1, labels.shape[1], (features.shape[0], 4)).astype(np.int32)
+    together = trained.margins(features, Shortlist(candidates, np.ones(candidates.shape, np.float32)))
+    for row in range(features.shape[0]):
+        alone = Shortlist(candidates[[row]], np.ones((1, 4), np.float32))
+        assert np.array_equal(trained.margins(features[[row]], alone), together[[row]])
+        assert np.array_equal(trained.margins(rows_of(features[[row]]), alone), together[[row]])

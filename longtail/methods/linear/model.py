@@ -1,0 +1,152 @@
+"""What answers: trees of sparse classifiers, descended from the root to the labels.  NumPy and compiled loops alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+
+from longtail.corpus import PAD, Documents
+from longtail.features.bags import Bags
+from longtail.index.clusters import Tree
+from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
+from longtail.judge.ensemble import average
+from longtail.kernels import descent as kernels
+from longtail.kernels.borders import check_rows
+from longtail.kernels.csr import Rows, frozen, rows_of
+from longtail.kernels.sparse_scores import open_nodes
+from longtail.kernels.threads import in_slices
+from longtail.methods.linear.answering import Answering
+from longtail.rankers.frequent import where_empty
+from longtail.ranking import Ranking
+from longtail.sparse import sp
+
+POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
+
+
+@dataclass(frozen=True)
+class Level:
+    """The classifiers of one level of a tree, feature by feature: one look-up finds all nodes a feature speaks for."""
+
+    # Feature f has weights[starts[f] : starts[f + 1]].
+    starts: Annotated[np.ndarray, Array("features+1", np.int64, starts="weights")]
+    # In order within a feature, so that brothers stand together.
+    nodes: Annotated[np.ndarray, Array("weights", np.int32, below="nodes")]
+    weights: Annotated[np.ndarray, Array("weights", np.float32)]
+    biases: Annotated[np.ndarray, Array("nodes", np.float32)]
+
+    def check(self) -> None:
+        """A walk meets the nodes of a feature in order."""
+        check_rising_in_runs("nodes", self.nodes, self.starts)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A tree and the classifiers that lead down."""
+
+    tree: Tree
+    levels: list[Level]
+
+    def check(self) -> None:
+        """Every level of the tree has its classifiers."""
+        agree("levels of the tree and of classifiers", self.tree.depth, len(self.levels))
+        for at, level in enumerate(self.levels, 1):
+            agree(f"nodes of level {at} and biases", self.tree.width(at), len(level.biases))
+
+    @cached_property
+    def compiled(self) -> tuple[kernels.Level, ...]:
+        """The levels as compiled loops take them; clusters are called by their numbers, labels by their names."""
+        names = [np.zeros(0, np.int32)] * (len(self.levels) - 1) + [frozen(self.tree.labels, np.int32)]
+        return tuple(
+            kernels.Level(level.starts, level.nodes, level.weights, level.biases, frozen(starts, np.int64), called)
+            for level, starts, called in zip(self.levels, self.tree.starts, names)
+        )
+
+    def rank(self, features: sp.csr_array | Rows, k: int, beam: int, power: float, cluster_weight: float) -> Ranking:
+        """The best k labels in the clusters that each document's beam reaches."""
+        rows = features if isinstance(features, tuple) else rows_of(features)
+        check_rows(rows, len(self.levels[0].starts) - 1, "features of documents")
+        n_documents, walk = len(rows[0]) - 1, kernels.Walk(beam, float(power), float(cluster_weight))
+        labels, scores = np.full((n_documents, k), PAD, np.int32), np.zeros((n_documents, k), np.float32)
+
+        def part(start: int, stop: int) -> None:
+            path = kernels.path_for(self.compiled, beam)
+            kernels.rank_rows(self.compiled, walk, rows, start, stop, path, labels, scores)
+
+        in_slices(part, n_documents, "ranking documents")
+        return Ranking(labels, scores)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Trees over the same features; a label's score is its mean belief."""
+
+    bags: Bags
+    descents: list[Descent]
+    beam: Annotated[int, Number(1)]
+    power: Annotated[float, Number(0)]
+    cluster_weight: Annotated[float, Number(0)]
+    shares: Annotated[np.ndarray, Array("labels", np.float32)]  # the share of training documents that carry the label
+
+    def check(self) -> None:
+        """Every tree has all features and all labels."""
+        if not self.descents:
+            raise Unsound("there is no tree")
+        for descent in self.descents:
+            check_indices("labels of the tree", descent.tree.labels, self.n_labels)
+            check_each_once("labels of the tree", descent.tree.labels)
+            agree("features", self.bags.n_features, *(len(level.starts) - 1 for level in descent.levels))
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.shares)
+
+    @cached_property
+    def _answering(self) -> Answering | None:
+        """Texts to labels without leaving compiled code, where there is one tree over words; never stored."""
+        if self.bags.tfidf is None or len(self.descents) > 1:
+            return None
+        walk = kernels.Walk(self.beam, float(self.power), float(self.cluster_weight))
+        return Answering(self.bags.tfidf, self.descents[0].compiled, walk)
+
+    def rank(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of each document."""
+        if self._answering is not None and documents.texts is not None:
+            ranking, lengths = self._answering.rank(documents.texts, k)
+        else:
+            rows = self.bags.plain_rows(documents)
+            ranking, lengths = self._rank_rows(rows, k), np.diff(rows[0])
+        return where_empty(lengths, self.shares, ranking)
+
+    def _rank_rows(self, rows: Rows, k: int) -> Ranking:
+        walk = self.beam, self.power, self.cluster_weight
+        if len(self.descents) == 1:
+            return self.descents[0].rank(rows, k, *walk)
+        return average([descent.rank(rows, max(k, POOL), *walk) for descent in self.descents], k=k)
+
+
+# -- walking down ------------------------------------------------------------------------------------------------------
+
+Beam = tuple[np.ndarray, np.ndarray]  # nodes and beliefs, (documents, width) each
+
+
+def reach(tree: Tree, levels: list[Level], rows: Rows, beam: int, power: float) -> Beam:
+    """The most believed nodes below `levels`, each opened only where its parent was among the most believed."""
+    n_documents = len(rows[0]) - 1
+    nodes, beliefs = np.zeros((n_documents, 1), np.int32), np.ones((n_documents, 1), np.float32)
+    for at, level in enumerate(levels):
+        n_nodes = tree.width(at + 1)
+        names = np.arange(n_nodes, dtype=np.int32)
+        nodes, beliefs = open_level(tree.starts[at], level, names, rows, (nodes, beliefs), min(beam, n_nodes), power)
+    return nodes, beliefs
+
+
+def open_level(
+    starts: np.ndarray, level: Level, names: np.ndarray, rows: Rows, beam: Beam, k: int, power: float
+) -> Beam:
+    """The k most believed children, by name, of the nodes in the beam."""
+    weights = (level.starts, level.nodes, level.weights)
+    return open_nodes(rows, weights, level.biases, starts, names, beam, k, power)
