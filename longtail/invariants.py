@@ -60,9 +60,9 @@ def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
     """Raise Unsound unless all that the class of `value` declares is true of it; parts of it are checked before."""
     sizes: dict[str, int] = {}
     try:
-        for name, limits in _declared(value, Number):
+        for name, limits in declared(value, Number):
             _check_number(name, getattr(value, name), limits)
-        arrays = [(name, one, rule) for name, rule in _declared(value, Array) for one in _each(getattr(value, name))]
+        arrays = [(name, one, rule) for name, rule in declared(value, Array) for one in _each(getattr(value, name))]
         # Every size is known before any entry is compared with one.
         for name, one, rule in arrays:
             _check_shape(name, one, rule, sizes)
@@ -76,7 +76,7 @@ def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
         raise Unsound(f"{path or 'value'}: {error}") from None
 
 
-def _declared(value: Any, kind: type[Rule]) -> Iterator[tuple[str, Rule]]:  # noqa: ANN401
+def declared(value: Any, kind: type[Rule]) -> Iterator[tuple[str, Rule]]:  # noqa: ANN401
     """The rules of one kind that the class of a value declares, with the names of their fields."""
     for name, hint in typing.get_type_hints(type(value), include_extras=True).items():
         yield from ((name, rule) for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, kind))

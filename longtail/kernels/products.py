@@ -41,20 +41,20 @@ class _Floats:
 
     step, sums, answer, vector = LANES, ir.VectorType(_FLOAT, LANES), types.float32, _FLOAT
 
-    def __init__(self, rows) -> None:  # noqa: ANN001
+    def __init__(self, rows) -> None:
         self.row = _HALF if isinstance(rows.dtype, types.Integer) else _FLOAT
 
-    def widened(self, builder, numbers):  # noqa: ANN001, ANN201
+    def widened(self, builder, numbers):
         if _element(numbers.type) == _FLOAT:
             return numbers
         return builder.fpext(numbers, self.sums if isinstance(numbers.type, ir.VectorType) else _FLOAT)
 
-    def more(self, builder, total, vector, row):  # noqa: ANN001, ANN201
+    def more(self, builder, total, vector, row):
         fused = f"llvm.fma.v{LANES}f32" if isinstance(total.type, ir.VectorType) else "llvm.fma.f32"
         kind = ir.FunctionType(total.type, [total.type] * 3)
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, fused), [vector, row, total])
 
-    def add(self, builder, one, other):  # noqa: ANN001, ANN201
+    def add(self, builder, one, other):
         return builder.fadd(one, other)
 
 
@@ -63,39 +63,39 @@ class _Integers:
 
     step, sums, answer, vector, row = 2 * LANES, ir.VectorType(_INT32, LANES), types.int32, _INT16, _INT8
 
-    def widened(self, builder, numbers):  # noqa: ANN001, ANN201
+    def widened(self, builder, numbers):
         is_vector = isinstance(numbers.type, ir.VectorType)
         return builder.sext(numbers, ir.VectorType(_INT32, self.step) if is_vector else _INT32)
 
-    def more(self, builder, total, vector, row):  # noqa: ANN001, ANN201
+    def more(self, builder, total, vector, row):
         products = builder.mul(vector, row)
         if not isinstance(products.type, ir.VectorType):
             return builder.add(total, products)
         even, odd = (_lanes(builder, products, range(first, self.step, 2)) for first in (0, 1))
         return builder.add(total, builder.add(even, odd))
 
-    def add(self, builder, one, other):  # noqa: ANN001, ANN201
+    def add(self, builder, one, other):
         return builder.add(one, other)
 
 
-def _element(kind):  # noqa: ANN001, ANN202
+def _element(kind):
     return kind.element if isinstance(kind, ir.VectorType) else kind
 
 
-def _lanes(builder, vector, which):  # noqa: ANN001, ANN202
+def _lanes(builder, vector, which):
     chosen = ir.Constant(ir.VectorType(_INT32, len(which)), [_INT32(lane) for lane in which])
     return builder.shuffle_vector(vector, vector, chosen)
 
 
-def _block(n_vectors: int, n_rows: int):  # noqa: ANN202
+def _block(n_vectors: int, n_rows: int):
     """products(vectors, vector, rows, row): of so many vectors and rows from these on, over whole steps."""
 
     @intrinsic
-    def products(context, vectors, vector, rows, row):  # noqa: ANN001, ANN202
+    def products(context, vectors, vector, rows, row):
         kind = _Integers() if rows.dtype == types.int8 else _Floats(rows)
         answer = types.UniTuple(kind.answer, n_vectors * n_rows)
 
-        def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+        def code(context, builder, signature, arguments):
             sides = [context.make_array(signature.args[at])(context, builder, arguments[at]) for at in (0, 2)]
             dim = cgutils.unpack_tuple(builder, sides[0].shape)[1]
             begins = [
@@ -109,7 +109,7 @@ def _block(n_vectors: int, n_rows: int):  # noqa: ANN202
     return products
 
 
-def _sums(builder, kind, dim, vectors, rows):  # noqa: ANN001, ANN202
+def _sums(builder, kind, dim, vectors, rows):
     """The sums of all pairs, vector by vector."""
     totals = [cgutils.alloca_once_value(builder, ir.Constant(kind.sums, None)) for _ in pairs(vectors, rows)]
     whole = builder.mul(builder.sdiv(dim, _INT64(kind.step)), _INT64(kind.step))
@@ -121,7 +121,7 @@ def _sums(builder, kind, dim, vectors, rows):  # noqa: ANN001, ANN202
     return [builder.load(single) for single in singles]
 
 
-def _add_products(builder, kind, at, vectors, rows, totals, count):  # noqa: ANN001, ANN202
+def _add_products(builder, kind, at, vectors, rows, totals, count):
     """So many numbers from `at` on of all vectors and rows, multiplied and added to the totals."""
     of_vectors = [kind.widened(builder, _loaded(builder, begin, at, kind.vector, count)) for begin in vectors]
     of_rows = [kind.widened(builder, _loaded(builder, begin, at, kind.row, count)) for begin in rows]
@@ -129,13 +129,13 @@ def _add_products(builder, kind, at, vectors, rows, totals, count):  # noqa: ANN
         builder.store(kind.more(builder, builder.load(total), vector, row), total)
 
 
-def _loaded(builder, begin, at, kind, count):  # noqa: ANN001, ANN202
+def _loaded(builder, begin, at, kind, count):
     wanted = kind if count == 1 else ir.VectorType(kind, count)
     place = builder.bitcast(builder.gep(begin, [at]), wanted.as_pointer())
     return builder.load(place, align=_BYTES[kind])
 
 
-def _tree(builder, kind, sums):  # noqa: ANN001, ANN202
+def _tree(builder, kind, sums):
     """All lanes as one: the upper half added to the lower, until one is left."""
     width = LANES
     while width > 1:
@@ -186,7 +186,7 @@ def in_integers(vectors: np.ndarray) -> Numbers:
 
 
 @compiled
-def _in_integers(vectors, most, codes, scales):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _in_integers(vectors, most, codes, scales):
     for at in range(len(vectors)):
         largest = np.float32(0)
         for d in range(vectors.shape[1]):
@@ -201,10 +201,10 @@ def _in_integers(vectors, most, codes, scales):  # type: ignore[no-untyped-def] 
 
 
 @intrinsic
-def as_float(context, number):  # noqa: ANN001, ANN201
+def as_float(context, number):
     """A number of a table as a float32, without its scale."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         if number == types.uint16:
             return builder.fpext(builder.bitcast(arguments[0], _HALF), _FLOAT)
         return arguments[0] if number == types.float32 else builder.sitofp(arguments[0], _FLOAT)
@@ -212,12 +212,12 @@ def as_float(context, number):  # noqa: ANN001, ANN201
     return types.float32(number), code
 
 
-def _scaled(total, queries, document, table, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _scaled(total, queries, document, table, row):
     raise NotImplementedError  # for compiled code alone
 
 
 @overload(_scaled)
-def _scaled_by_kind(total, queries, document, table, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _scaled_by_kind(total, queries, document, table, row):
     """What a sum means: floats are what they are, integers are in units of both scales."""
     if isinstance(total, types.Float):
         return lambda total, queries, document, table, row: total
@@ -228,7 +228,7 @@ def _scaled_by_kind(total, queries, document, table, row):  # type: ignore[no-un
 
 
 @compiled
-def product(queries, document, table, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def product(queries, document, table, row):
     """⟨document, row⟩."""
     vectors, rows = queries[0], table[0]
     total = _one_by_one(vectors, document, rows, row)[0]
@@ -236,7 +236,7 @@ def product(queries, document, table, row):  # type: ignore[no-untyped-def]  # n
 
 
 @compiled
-def run_products(queries, document, table, start, stop, found):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def run_products(queries, document, table, start, stop, found):
     """⟨document, row⟩ of the rows from `start` to `stop`, into the beginning of `found`."""
     vectors, rows = queries[0], table[0]
     row = start
@@ -252,7 +252,7 @@ def run_products(queries, document, table, start, stop, found):  # type: ignore[
 
 
 @compiled
-def tile_products(queries, first, tile, table, found):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def tile_products(queries, first, tile, table, found):
     """⟨document, row⟩ of `tile` documents from `first` on and of all rows, into the beginning of `found` (…, rows)."""
     vectors, rows = queries[0], table[0]
     together, fours = tile - tile % 4, len(rows) - len(rows) % 4

@@ -17,7 +17,7 @@ from longtail.methods import METHODS, method
 from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
-from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, FORMAT, LABELS, WEIGHTS, member_place
+from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, FORMAT, LABELS, READ, WEIGHTS, member_place
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -30,7 +30,7 @@ def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
 
 def _read(directory: Path, depth: int = 0) -> Predictor:
     plain = store.read_object(directory / ABOUT)
-    if plain.get("format") != FORMAT:
+    if plain.get("format") not in READ:
         raise ModelError(
             f"{directory}: written in model format {plain.get('format')}, and this version reads {FORMAT}; "
             "open it with the version of longtail named in its model.json"

@@ -26,7 +26,8 @@ from longtail.predict.labels import label_digest, write_labels
 if TYPE_CHECKING:
     from longtail.predict.predictor import Predictor, Ranks
 
-FORMAT = 2  # of model directories; a model of another version is refused with a sentence, never misread
+FORMAT = 3  # of model directories; a model of another version is refused with a sentence, never misread
+READ = (2, FORMAT)  # 3 added fp16 and int8 rows and two levels of them; models of format 2 have neither
 ABOUT, WEIGHTS, CALIBRATION = "model.json", "weights.safetensors", "calibration.safetensors"
 LABELS, COUNTS = "labels.jsonl", "label_counts.npy"
 

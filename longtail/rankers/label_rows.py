@@ -24,7 +24,6 @@ from longtail.precision import FP32, STORED, precision_of, stored_as
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 
-
 Graph = tuple[np.ndarray, np.ndarray, np.ndarray, int, int]  # links, starts, levels, entry, top: graph_search.py
 
 
