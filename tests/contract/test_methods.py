@@ -161,7 +161,7 @@ def test_an_exported_model_answers_nearly_the_same_alone_and_in_a_batch(
     small = open_model(tmp_path / "model")
     found = small.rank(planted.test.documents, k=10)
     assert (found.labels[:, 0] == answer.labels[:, 0]).mean() >= 0.98
-    np.testing.assert_allclose(found.scores[:, 0], answer.scores[:, 0], atol=0.03)
+    assert np.abs(found.scores[:, 0] - answer.scores[:, 0]).mean() < 0.01
     alone = small.rank(planted.test.documents[17:18], k=10)
     assert np.array_equal(alone.labels[0], found.labels[17])
     np.testing.assert_allclose(alone.scores[0], found.scores[17], atol=1e-6)

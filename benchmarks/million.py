@@ -1,0 +1,234 @@
+"""A model of a million labels: file size, memory, time to open, time of one text, and what the shortcuts miss.
+
+    python -m benchmarks.million [LABELS]          1,300,000 labels of 512 numbers in int8 unless told
+    python -m benchmarks.million curve             10³ … 3·10⁶ labels, and a plot of them
+
+The model is a DECAF whose numbers are drawn and not trained, saved and opened like any other.  What is drawn has the
+structure of a real one.  Words and pieces of words are those of the demo corpus.  A label's text is some words of a
+definition there, which the labels of its cluster share, and some of its own; its row is the vector of its text, as
+encoders read it, and noise.  Queries are texts of labels with words left out and others put in.
+
+Exact means: all clusters opened, so all labels scored, by the same int8 rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.machine import RESULTS, earlier, save
+from longtail.corpus import Documents, Label, LabelSet, Texts
+from longtail.data.load import load
+from longtail.encoders.bag import BagEncoder
+from longtail.features.reading import Reader
+from longtail.features.tfidf import TfidfOptions
+from longtail.index.clusters import Clusters
+from longtail.methods.decaf.model import Decaf, Instance, Scorer
+from longtail.precision import stored_as
+from longtail.predict.export import in_precision, in_two_levels
+from longtail.predict.predictor import About, Predictor
+from longtail.rankers.label_rows import LabelRows
+
+DIM, A_CLUSTER, BEAM = 512, 40, 50  # numbers a vector, labels a cluster, clusters opened
+SHARED, OWN = 4, 4  # words of a label's text that its cluster shares, and that it has alone
+QUERIES, JUDGED = 3000, 200  # texts that are timed, and those that are also answered exactly
+K = 10
+CURVE = (1_000, 10_000, 100_000, 1_000_000, 3_000_000)
+
+
+# -- a model ---------------------------------------------------------------------------------------------------------
+
+
+class Drawn:
+    """Texts of labels and of queries, and an encoder of random numbers that reads them."""
+
+    def __init__(self, n_labels: int, seed: int = 0):
+        self.rng = np.random.default_rng(seed)
+        train = load("demo").train
+        self.reader = Reader.fit(train.documents, TfidfOptions(), 8000)
+        self.words = np.array(self.reader.words.tfidf.vocabulary)
+        self.frequencies = self._frequencies(train.documents)
+        self.definitions = [text.split() for text in train.texts]
+        self.n_labels, self.n_clusters = n_labels, max(1, n_labels // A_CLUSTER)
+        self.cluster_of = np.arange(n_labels) * self.n_clusters // n_labels
+        self.encoder = self._encoder()
+
+    def _frequencies(self, documents: Documents) -> np.ndarray:
+        """How often a word stands in a text of the corpus, as shares."""
+        counts = np.bincount(self.reader.words.tfidf.rows(documents.texts)[1], minlength=len(self.words)) + 1.0
+        return counts / counts.sum()
+
+    def _encoder(self) -> BagEncoder:
+        vectors = self.rng.standard_normal((self.reader.n_tokens, DIM)).astype(np.float32)
+        residual = 0.5 * np.eye(DIM, dtype=np.float32) + 0.02 * self.rng.standard_normal((DIM, DIM)).astype(np.float32)
+        return BagEncoder(vectors, residual, np.zeros(DIM, np.float32), np.full(DIM, 0.5, np.float32))
+
+    def texts(self, labels: np.ndarray, kept: float = 1.0) -> list[str]:
+        """Texts of labels; of a query a share of the words is kept, and others come in for the rest."""
+        own = self.words[np.random.default_rng(1).choice(len(self.words), (1 << 16, OWN), p=self.frequencies)]
+        noise = self.words[self.rng.choice(len(self.words), (len(labels), SHARED + OWN), p=self.frequencies)]
+        dropped = self.rng.random((len(labels), SHARED + OWN)) > kept
+        found = []
+        for at, label in enumerate(labels.tolist()):
+            definition = self.definitions[int(self.cluster_of[label]) * 7919 % len(self.definitions)]
+            shared = (definition * SHARED)[:SHARED]
+            mixed = (label * 2654435761 + (label >> 16) * 40503) & 0xFFFF
+            text = [*shared, *own[mixed][: OWN - 1], self.words[label * 31 % len(self.words)]]
+            found.append(" ".join(np.where(dropped[at], noise[at], text)))
+        return found
+
+    def vectors(self, texts: list[str]) -> np.ndarray:
+        return self.encoder.documents(self.reader.rows(Documents(Texts.of(texts))))
+
+
+def drawn_model(drawn: Drawn) -> Predictor:
+    """A DECAF in int8 with two levels of clusters, whatever pays at its size."""
+    n, rng = drawn.n_labels, np.random.default_rng(2)
+    mean = drawn.vectors(drawn.texts(rng.integers(0, n, 2000))).mean(axis=0)
+    codes, scales = np.empty((n, DIM), np.int8), np.empty(n, np.float32)
+    sums = np.zeros((drawn.n_clusters, DIM), np.float32)
+    for first in range(0, n, CHUNK):
+        labels = np.arange(first, min(first + CHUNK, n))
+        rows = unit(drawn.vectors(drawn.texts(labels)) - mean)
+        rows = 8 * unit(rows + 0.3 * unit(rng.standard_normal(rows.shape).astype(np.float32)))
+        np.add.at(sums, drawn.cluster_of[labels], rows)
+        codes[labels], scales[labels] = stored_as("int8", rows)  # type: ignore[assignment]
+    starts = np.searchsorted(drawn.cluster_of, np.arange(drawn.n_clusters + 1)).astype(np.int64)
+    clusters = Clusters(rng.permutation(n).astype(np.int32), starts)
+    labels_ = LabelRows(codes, np.full(n, -4, np.float32), clusters, scales)
+    heads = LabelRows(8 * unit(sums), np.full(drawn.n_clusters, -4, np.float32))
+    instance = Instance(Scorer(drawn.encoder, heads), Scorer(drawn.encoder, labels_), min(BEAM, drawn.n_clusters), 0.25)
+    names = LabelSet.of(Label(str(at), f"label {at}") for at in range(n))
+    about = About("decaf", {}, {"name": "drawn", "fingerprint": "none", "documents": 1, "labels": n})
+    whole = Predictor(Decaf(drawn.reader, [instance]), names, np.ones(n, np.int64), about)
+    sample = Documents(Texts.of(drawn.texts(rng.integers(0, n, 8000), kept=0.7)))
+    return in_precision(in_two_levels(in_precision(whole, "int8"), sample), "int8")
+
+
+CHUNK = 1 << 15
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+# -- measuring, in a process of its own --------------------------------------------------------------------------------
+
+
+def measured(place: Path) -> dict:
+    """Open the model there and ask it, on one core; run as a program, so that memory is this model's alone."""
+    import longtail
+
+    texts = json.loads((place / "queries.json").read_text("utf-8"))
+    longtail.open(place / "small").predict(texts[:2], K)  # compiles, and brings in what is imported when first used
+    before, started = anonymous(), time.perf_counter()
+    model = longtail.open(place / "model")
+    opened, after = time.perf_counter() - started, anonymous()
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})
+    for text in texts[-200:]:
+        model.predict([text], K)
+    return {"open s": round(opened, 3), "MB after opening": round((after - before) / 1e6, 1)} | latencies(model, texts)
+
+
+def latencies(model: Predictor, texts: list[str]) -> dict:
+    times = []
+    for text in texts:
+        started = time.perf_counter()
+        model.predict([text], K)
+        times.append(1000 * (time.perf_counter() - started))
+    documents = [Documents(Texts.of([text])) for text in texts[:JUDGED]]
+    bags = [model.model.reader.rows(one) for one in documents]  # type: ignore[attr-defined]
+    dense = []
+    for bag in bags * 5:
+        started = time.perf_counter()
+        model.model.instances[0].rank(bag, K)  # type: ignore[attr-defined]
+        dense.append(1000 * (time.perf_counter() - started))
+    middle, slow = np.percentile(times, [50, 99])
+    return {
+        "text to names, p50 ms": round(middle, 3), "p99 ms": round(slow, 3),
+        "of that after reading, p50 ms": round(float(np.median(dense)), 3),
+    } | recall(model, texts[:JUDGED])  # fmt: skip
+
+
+def recall(model: Predictor, texts: list[str]) -> dict:
+    """The share of the exact top K that is found."""
+    one = model.model.instances[0]  # type: ignore[attr-defined]
+    heads = one.shortlister.rows
+    if heads.coarse is not None:
+        heads = replace(heads, coarse=replace(heads.coarse, probes=len(heads.clusters)))
+    exact = replace(one, shortlister=replace(one.shortlister, rows=heads), beam=len(heads))
+    bags = model.model.reader.rows(Documents(Texts.of(texts)))  # type: ignore[attr-defined]
+    pairs = zip(exact.rank(bags, K).labels, one.rank(bags, K).labels)
+    found = np.mean([len(set(all_) & set(some)) / min(K, len(model.labels)) for all_, some in pairs])
+    return {f"of the exact top {K}, %": round(100 * float(found), 2)}
+
+
+def anonymous() -> int:
+    """Bytes of memory that are not pages of files."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+
+
+def one_size(labels: int) -> dict:
+    with tempfile.TemporaryDirectory() as place:
+        drawn = Drawn(labels)
+        model = drawn_model(drawn)
+        model.save(Path(place) / "model")
+        small = Drawn(2000)
+        drawn_model(small).save(Path(place) / "small")
+        queries = drawn.texts(np.random.default_rng(3).integers(0, labels, QUERIES), kept=0.7)
+        (Path(place) / "queries.json").write_text(json.dumps(queries), "utf-8")
+        files = {path.name: path.stat().st_size for path in (Path(place) / "model").iterdir()}
+        heads = model.model.instances[0].shortlister.rows  # type: ignore[attr-defined]
+        about = {"labels": labels, "clusters": len(heads), "weights MB": round(files["weights.safetensors"] / 1e6, 1)}
+        about |= {"directory MB": round(sum(files.values()) / 1e6, 1)}
+        about |= {"probes": None if heads.coarse is None else heads.coarse.probes}
+        del model
+        asked = [sys.executable, "-m", "benchmarks.million", "measure", place]
+        return about | json.loads(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
+
+
+def main(words: list[str]) -> None:
+    if words[:1] == ["measure"]:
+        print(json.dumps(measured(Path(words[1]))))
+        return
+    results = earlier("million")
+    for labels in CURVE if words == ["curve"] else [int(words[0]) if words else 1_300_000]:
+        results[str(labels)] = one_size(labels)
+        print(results[str(labels)], flush=True)
+        print(save("million", results))
+    if len(results) > 2:
+        plot(results)
+
+
+def plot(results: dict) -> None:
+    """Time, memory and file size against the number of labels."""
+    import matplotlib.pyplot as plt
+
+    sizes = sorted(results, key=int)
+    labels = [int(size) for size in sizes]
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
+    shown = (("one text, ms", ("text to names, p50 ms", "p99 ms", "of that after reading, p50 ms")),
+             ("memory beyond the page cache, MB", ("MB after opening",)), ("files, MB", ("directory MB",)))  # fmt: skip
+    for axis, (title, names) in zip(axes, shown):
+        for name in names:
+            axis.plot(labels, [results[size][name] for size in sizes], marker="o", label=name)
+        axis.set(xscale="log", yscale="log", title=title, xlabel="labels")
+        axis.legend()
+        axis.grid(alpha=0.3)
+    figure.savefig(RESULTS / "million.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
