@@ -6,6 +6,8 @@ links[starts[n] + levels[l] : starts[n] + levels[l + 1]], PAD behind the last.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from longtail.corpus import PAD
@@ -35,20 +37,40 @@ def walk(
     queries, table = sides(documents, vectors, scales, "vectors of nodes")
 
     def part(start: int, stop: int) -> None:
-        _walk(queries, table, links, starts, levels, entry, top, start, stop, *best)
+        seen, before = unseen(len(vectors), stop - start)
+        _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, before - start, *best)
 
     in_slices(part, len(documents), "searching labels", threads)
     return best
 
 
+_here = threading.local()
+
+
+def unseen(n_nodes: int, n_documents: int) -> tuple[np.ndarray, int]:
+    """Which walk saw a node last, (nodes,) int32 for this thread, and a number that all walks before are at most.
+
+    It is kept from call to call: a query is not to cost a write a node.
+    """
+    known = getattr(_here, "seen", None)
+    if known is None or len(known) < n_nodes or _here.walks + n_documents >= MOST_WALKS:
+        _here.seen, _here.walks = np.zeros(n_nodes, np.int32), 0
+    before = _here.walks
+    _here.walks += n_documents
+    return _here.seen[:n_nodes], before
+
+
+MOST_WALKS = 2**31 - 1
+
+
 @compiled
-def _walk(queries, table, links, starts, levels, entry, top, start, stop, best, scores):
-    seen = np.zeros(len(table[0]), np.int32)  # the last document that saw the node, counted from 1
+def _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, before, best, scores):
+    """`seen` has no number above `before` + `start`; the walk of a document writes `before` + 1 + the document."""
     opened = np.empty(best.shape[1], np.bool_)
     for document in range(start, stop):
         found, near = best[document], scores[document]
         node = _descend(queries, document, table, links, starts, levels, entry, top)
-        seen[node] = document + 1
+        seen[node] = before + document + 1
         size = _insert(found, near, opened, 0, node, product(queries, document, table, node))
         at = 0
         while at < size:
@@ -57,7 +79,7 @@ def _walk(queries, table, links, starts, levels, entry, top, start, stop, best, 
             else:
                 opened[at] = True
                 around = links[starts[found[at]] : starts[found[at]] + levels[1]]
-                size = _open(queries, document, table, around, seen, document + 1, found, near, opened, size)
+                size = _open(queries, document, table, around, seen, before + document + 1, found, near, opened, size)
                 at = 0  # something nearer may have come in before
         for at in range(size):
             near[at] = sigmoid(near[at])

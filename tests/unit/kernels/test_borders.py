@@ -440,7 +440,7 @@ def test_what_would_lead_out_of_an_array_is_refused(case: str):
 PLUMBING = {"borders", "compiled", "csr", "notice", "threads"}  # modules without a loop of their own
 FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
     "as_float", "find_slot", "in_integers", "keep_best", "keep_largest", "product", "run_products", "sides", "sigmoid",
-    "table_of", "tile_logits", "tile_products",
+    "table_of", "tile_logits", "tile_products", "unseen",
 }  # fmt: skip
 
 
