@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from longtail.corpus import PAD
-from longtail.kernels.bag import bag_gradients, bag_sums
+from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
 from longtail.kernels.borders import check, check_names, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.products import product, run_products, sides, tile_products
@@ -24,14 +24,11 @@ TILE = 16  # documents that meet a row while it is in the cache
 # -- learning ------------------------------------------------------------------------------------------------------
 
 
-def shortlist_logits(
-    documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray, scales: np.ndarray | None = None
-) -> np.ndarray:
+def shortlist_logits(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndarray) -> np.ndarray:
     """⟨document, row⟩ for each document's own rows, (documents, width) float32; 0 at PAD."""
     _check_shortlist(documents, rows, shortlist)
-    queries, table = sides(documents, rows, scales, "rows")
     logits = np.zeros(shortlist.shape, np.float32)
-    in_threads(lambda start, stop: _shortlist_logits(queries, table, shortlist, start, stop, logits), len(shortlist))
+    in_threads(lambda start, stop: _shortlist_logits(documents, rows, shortlist, start, stop, logits), len(shortlist))
     return logits
 
 
@@ -56,15 +53,46 @@ def _check_shortlist(documents: np.ndarray, rows: np.ndarray, shortlist: np.ndar
     check_names(shortlist, len(rows), "shortlisted rows")
 
 
+@compiled(fastmath=ANY_ORDER)
+def _sum_in_any_order(one, other):
+    total = np.float32(0)
+    for d in range(len(one)):
+        total += one[d] * other[d]
+    return total
+
+
 @compiled
-def _shortlist_logits(queries, table, shortlist, start, stop, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _shortlist_logits(documents, rows, shortlist, start, stop, logits):
     for document in range(start, stop):
         for at in range(shortlist.shape[1]):
             if shortlist[document, at] != PAD:
-                logits[document, at] = product(queries, document, table, shortlist[document, at])
+                logits[document, at] = _sum_in_any_order(documents[document], rows[shortlist[document, at]])
 
 
 # -- ranking -------------------------------------------------------------------------------------------------------
+
+
+def own_products(
+    documents: np.ndarray, rows: np.ndarray, wanted: np.ndarray, scales: np.ndarray | None = None
+) -> np.ndarray:
+    """⟨document, row⟩ for each document's own rows, (documents, width) float32; 0 at PAD.
+
+    What `shortlist_logits` computes for learning, with the same bits alone and in a batch, and in every precision.
+    """
+    check_names(wanted, len(rows), "wanted rows")
+    check_shape(wanted, (len(documents), wanted.shape[1]), "wanted rows")
+    queries, table = sides(documents, rows, scales, "rows")
+    found = np.zeros(wanted.shape, np.float32)
+    in_threads(lambda start, stop: _own_products(queries, table, wanted, start, stop, found), len(wanted))
+    return found
+
+
+@compiled
+def _own_products(queries, table, wanted, start, stop, found):
+    for document in range(start, stop):
+        for at in range(wanted.shape[1]):
+            if wanted[document, at] != PAD:
+                found[document, at] = product(queries, document, table, wanted[document, at])
 
 
 def likeliest(

@@ -25,6 +25,7 @@ from numba.extending import intrinsic, overload
 
 from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import compiled
+from longtail.precision import STORED
 
 LANES = 16  # sums side by side
 
@@ -157,6 +158,7 @@ def sides(documents: np.ndarray, rows: np.ndarray, scales: np.ndarray | None, wh
     """Document vectors and rows as loops take them, checked to fit together: queries and table."""
     check(rows.ndim == 2 and documents.ndim == 2, f"{what} and document vectors have two axes")
     check_shape(documents, (len(documents), rows.shape[1]), "document vectors")
+    check(rows.dtype in STORED, f"{what} are {rows.dtype}, which is no precision")
     check(rows.flags.c_contiguous, f"{what} are not one run of memory")
     vectors = np.ascontiguousarray(documents, np.float32)
     if rows.dtype != np.int8:

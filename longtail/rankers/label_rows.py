@@ -84,7 +84,7 @@ class LabelRows:
     def logits(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """⟨row, vector⟩ + bias of each document's own labels, (documents, width); anything at PAD."""
         self._fit(vectors)
-        return kernels.shortlist_logits(vectors, self.rows, labels, self.scales) + self.biases[labels]
+        return kernels.own_products(vectors, self.rows, labels, self.scales) + self.biases[labels]
 
     def top(self, vectors: np.ndarray, k: int) -> Shortlist:
         """The k labels with the largest scores, best first, and these scores: (documents, k) each.

@@ -28,6 +28,7 @@ from longtail.kernels.label_rows import (
     likeliest,
     likeliest_for_many,
     likeliest_members,
+    own_products,
     rank_members,
     shortlist_gradients,
     shortlist_logits,
@@ -192,6 +193,8 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "likeliest_for_many: no rows": (lambda: likeliest_for_many(ones(2, 3), ones(0, 3), ones(0), 4), pads(2, 4)),
     "likeliest_for_many: k of 0": (lambda: likeliest_for_many(ones(2, 3), ones(5, 3), ones(5), 0), no_ints(2, 0)),
+    "own_products: no documents": (lambda: own_products(floats(0, 2), ones(3, 2), no_ints(0, 4)), floats(0, 4)),
+    "own_products: rows of PAD": (lambda: own_products(ones(1, 2), ones(3, 2), pads(1, 4)), floats(1, 4)),
     "likeliest_members: no cluster opened": (
         lambda: likeliest_members(ones(1, 2), ones(3, 2), ones(3), np.array([0, 3]), ints([0, 1, 2])[0], pads(1, 2), 2),
         (pads(1, 2), floats(1, 2)),

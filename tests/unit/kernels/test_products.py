@@ -101,6 +101,7 @@ def test_sixteen_bits_are_the_number_that_numpy_reads():
         (np.zeros((2, 3), np.int8), None, "lack scales"),
         (np.zeros((2, 3), np.int8), np.ones(1, np.float32), "lack scales"),
         (np.zeros((2, 3), np.float32), np.ones(2, np.float32), "have scales"),
+        (np.zeros((2, 3), np.float64), None, "float64, which is no precision"),
         (np.zeros((2, 4), np.float32), None, "where the others ask for"),
         (np.zeros((3, 2), np.float32).T, None, "not one run of memory"),
     ],
