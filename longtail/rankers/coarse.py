@@ -4,8 +4,8 @@
     coarse: probes best of c coarse rows, k best inside    c + probes · n / c products a document
 
 A cluster's coarse row predicts the largest logit inside the cluster: ridge regression on document vectors of a sample.
-The mean of its rows, which is what such indexes usually keep, needs two to four times as many probes for the same
-recall on rows of ours (`python -m benchmarks.clusters`): rows of rare labels are long and far from their mean.
+The mean of its rows, which is what such indexes usually keep, needs more probes for the same recall
+(`python -m benchmarks.clusters`).
 """
 
 from __future__ import annotations
