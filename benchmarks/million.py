@@ -4,9 +4,9 @@
     python -m benchmarks.million curve             10³ … 3·10⁶ labels, and a plot of them
 
 The model is a DECAF whose numbers are drawn and not trained, saved and opened like any other.  What is drawn has the
-structure of a real one.  Words and pieces of words are those of the demo corpus.  A label's text is some words of a
-definition there, which the labels of its cluster share, and some of its own; its row is the vector of its text, as
-encoders read it, and noise.  Queries are texts of labels with words left out and others put in.
+structure of a real one.  Words, pieces of words and their company are those of the demo corpus.  A label has some words
+of a definition there, which the labels of its cluster share, and some of its own; its row is the sum of their vectors,
+and noise.  Queries are words of labels with some left out and others put in.
 
 Exact means: all clusters opened, so all labels scored, by the same int8 rows.
 """
@@ -33,6 +33,7 @@ from longtail.encoders.bag import BagEncoder
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
+from longtail.kernels.bag import bag_sums
 from longtail.methods.decaf.model import Decaf, Instance, Scorer
 from longtail.precision import stored_as
 from longtail.predict.export import in_precision, in_two_levels
@@ -51,61 +52,69 @@ CURVE = (1_000, 10_000, 100_000, 1_000_000, 3_000_000)
 
 
 class Drawn:
-    """Texts of labels and of queries, and an encoder that reads them."""
+    """Words of labels and texts of queries."""
 
     def __init__(self, n_labels: int):
-        self.rng = np.random.default_rng(0)
-        self.definitions, self.reader, self.frequencies, self.encoder = demo_words()
+        self.reader, self.definitions, self.frequencies, self.idf, self.encoder = demo_words()
         self.words = np.array(self.reader.words.tfidf.vocabulary)  # type: ignore[union-attr]
         self.n_labels, self.n_clusters = n_labels, max(1, n_labels // A_CLUSTER)
         self.cluster_of = np.arange(n_labels) * self.n_clusters // n_labels
+        self.own = np.random.default_rng(1).choice(len(self.words), (1 << 16, OWN - 1), p=self.frequencies)
 
-    def texts(self, labels: np.ndarray, kept: float = 1.0) -> list[str]:
-        """Texts of labels; of a query a share of the words is kept, and others come in for the rest."""
-        own = self.words[np.random.default_rng(1).choice(len(self.words), (1 << 16, OWN), p=self.frequencies)]
-        noise = self.words[self.rng.choice(len(self.words), (len(labels), SHARED + OWN), p=self.frequencies)]
-        dropped = self.rng.random((len(labels), SHARED + OWN)) > kept
-        found = []
-        for at, label in enumerate(labels.tolist()):
-            definition = self.definitions[int(self.cluster_of[label]) * 7919 % len(self.definitions)]
-            shared = (definition * SHARED)[:SHARED]
-            mixed = (label * 2654435761 + (label >> 16) * 40503) & 0xFFFF
-            text = [*shared, *own[mixed][: OWN - 1], self.words[label * 31 % len(self.words)]]
-            found.append(" ".join(np.where(dropped[at], noise[at], text)))
-        return found
+    def words_of(self, labels: np.ndarray) -> np.ndarray:
+        """Columns of the words of labels: those of their clusters' definitions, some frequent ones, and a rare one."""
+        shared = self.definitions[self.cluster_of[labels] * 7919 % len(self.definitions)]
+        own = self.own[(labels * 2654435761 >> 7) % len(self.own)]
+        return np.column_stack([shared, own, labels * 31 % len(self.words)])
 
-    def vectors(self, texts: list[str]) -> np.ndarray:
-        return self.encoder.documents(self.reader.rows(Documents(Texts.of(texts))))
+    def vectors(self, labels: np.ndarray) -> np.ndarray:
+        """ReLU of the bags of labels, (labels, DIM): what the encoder makes of them but for its block."""
+        columns = self.words_of(labels).astype(np.int32)
+        weights = unit(self.idf[columns])
+        starts = np.arange(0, columns.size + 1, columns.shape[1])
+        return np.maximum(bag_sums((starts, columns.ravel(), weights.ravel()), self.encoder.vectors), 0)
+
+    def queries(self, count: int, seed: int, kept: float = 0.7) -> list[str]:
+        """Texts of labels of which a share of the words is kept, and others come in for the rest."""
+        rng = np.random.default_rng(seed)
+        words = self.words_of(rng.integers(0, self.n_labels, count))
+        others = rng.choice(len(self.words), words.shape, p=self.frequencies)
+        return [" ".join(text) for text in self.words[np.where(rng.random(words.shape) < kept, words, others)]]
 
 
 @cache
-def demo_words() -> tuple[list[list[str]], Reader, np.ndarray, BagEncoder]:
-    """Definitions, their reader, the share of each word in texts, and an encoder.
+def demo_words() -> tuple[Reader, np.ndarray, np.ndarray, np.ndarray, BagEncoder]:
+    """A reader of the demo's definitions, their words, the share of each word and its weight, and an encoder.
 
     Token vectors come from the company that tokens keep, as trained ones do: AᵀA times random numbers, A the bags.
     """
     train, rng = load("demo").train, np.random.default_rng(0)
     reader = Reader.fit(train.documents, TfidfOptions(), 8000)
-    bags = reader.bags(train.documents)
-    counts = 1.0 + np.diff(bags.tocsc().indptr)[: reader.words.n_features]
+    bags, (starts, columns, _) = reader.bags(train.documents), reader.words.tfidf.rows(train.texts)  # type: ignore[union-attr]
+    counts = 1.0 + np.bincount(columns, minlength=reader.words.n_features)
     own = unit(rng.standard_normal((reader.n_tokens, DIM)).astype(np.float32))
     vectors = unit(np.asarray(bags.T @ (bags @ own), np.float32)) + OWN_SHARE * own
     residual = 0.5 * np.eye(DIM, dtype=np.float32) + 0.02 * rng.standard_normal((DIM, DIM)).astype(np.float32)
     encoder = BagEncoder(vectors, residual, np.zeros(DIM, np.float32), np.full(DIM, 0.5, np.float32))
-    return [text.split() for text in train.texts], reader, counts / counts.sum(), encoder
+    lengths = np.diff(starts)[np.diff(starts) > 0]
+    places = starts[:-1][np.diff(starts) > 0][:, None] + np.arange(SHARED) % lengths[:, None]
+    return reader, columns[places], counts / counts.sum(), np.log(len(train) / counts).astype(np.float32), encoder
 
 
 def drawn_model(drawn: Drawn) -> Predictor:
     """A DECAF in int8 with two levels of clusters, whatever pays at its size."""
     n, rng = drawn.n_labels, np.random.default_rng(2)
-    mean = drawn.vectors(drawn.texts(rng.integers(0, n, 2000))).mean(axis=0)
+    mean = drawn.vectors(rng.integers(0, n, 2000)).mean(axis=0)
+    noise = 0.3 * unit(rng.standard_normal((CHUNK, DIM)).astype(np.float32))
     codes, scales = np.empty((n, DIM), np.int8), np.empty(n, np.float32)
     sums = np.zeros((drawn.n_clusters, DIM), np.float32)
     for first in range(0, n, CHUNK):
         labels = np.arange(first, min(first + CHUNK, n))
-        rows = unit(drawn.vectors(drawn.texts(labels)) - mean)
-        rows = 8 * unit(rows + 0.3 * unit(rng.standard_normal(rows.shape).astype(np.float32)))
-        np.add.at(sums, drawn.cluster_of[labels], rows)
+        rows = 8 * unit(
+            unit(drawn.vectors(labels) - mean) + noise[: len(labels), np.roll(np.arange(DIM), first // CHUNK)]
+        )
+        inside = np.flatnonzero(np.diff(drawn.cluster_of[labels], prepend=-1))
+        sums[drawn.cluster_of[labels[inside]]] += np.add.reduceat(rows, inside)
         codes[labels], scales[labels] = stored_as("int8", rows)  # type: ignore[assignment]
     starts = np.searchsorted(drawn.cluster_of, np.arange(drawn.n_clusters + 1)).astype(np.int64)
     clusters = Clusters(rng.permutation(n).astype(np.int32), starts)
@@ -115,11 +124,11 @@ def drawn_model(drawn: Drawn) -> Predictor:
     names = LabelSet.of(Label(str(at), f"label {at}") for at in range(n))
     about = About("decaf", {}, {"name": "drawn", "fingerprint": "none", "documents": 1, "labels": n})
     whole = Predictor(Decaf(drawn.reader, [instance]), names, np.ones(n, np.int64), about)
-    sample = Documents(Texts.of(drawn.texts(rng.integers(0, n, 8000), kept=0.7)))
+    sample = Documents(Texts.of(drawn.queries(8000, seed=4)))
     return in_precision(in_two_levels(in_precision(whole, "int8"), sample), "int8")
 
 
-CHUNK = 1 << 15
+CHUNK = 1 << 14
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -196,7 +205,7 @@ def one_size(labels: int) -> dict:
         model = drawn_model(drawn)
         model.save(Path(place) / "model")
         drawn_model(Drawn(2000)).save(Path(place) / "small")
-        queries = drawn.texts(np.random.default_rng(3).integers(0, labels, QUERIES), kept=0.7)
+        queries = drawn.queries(QUERIES, seed=3)
         (Path(place) / "queries.json").write_text(json.dumps(queries), "utf-8")
         files = {path.name: path.stat().st_size for path in (Path(place) / "model").iterdir()}
         heads = model.model.instances[0].shortlister.rows  # type: ignore[attr-defined]
