@@ -36,12 +36,13 @@ class Array:
     """A finite array of this shape ("labels dim", "features+1") and type, or a list of them."""
 
     shape: str
-    dtype: npt.DTypeLike
+    dtype: npt.DTypeLike | tuple[np.dtype, ...]  # or one of several, for tables stored in any precision
     below: str | int | None = None  # every entry is an index: at least 0 and below this size
     pad: bool = False  # PAD is allowed too
     starts: str | None = None  # entries rise from 0 to this size, like CSR row starts
     rising: bool = False  # entries never fall
     between: tuple[float, float] | None = None  # the smallest and the largest entry allowed
+    scales: str | None = None  # the field with a scale a row, which is there where entries are int8 (precision.py)
 
 
 @dataclass(frozen=True)
@@ -59,21 +60,23 @@ def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
     """Raise Unsound unless `value` satisfies the rules of its class; nested parts are checked before."""
     sizes: dict[str, int] = {}
     try:
-        for name, limits in _declared(value, Number):
+        for name, limits in declared(value, Number):
             _check_number(name, getattr(value, name), limits)
-        arrays = [(name, one, rule) for name, rule in _declared(value, Array) for one in _each(getattr(value, name))]
+        arrays = [(name, one, rule) for name, rule in declared(value, Array) for one in _each(getattr(value, name))]
         # Collect all sizes before comparing entries with them.
         for name, one, rule in arrays:
             _check_shape(name, one, rule, sizes)
         for name, one, rule in arrays:
             _check_entries(name, one, rule, sizes)
+            if rule.scales is not None and (one.dtype == np.int8) == (getattr(value, rule.scales) is None):
+                raise Unsound(f"{name} holds {one.dtype}; int8 needs {rule.scales}, and nothing else has any")
         if hasattr(value, "check"):
             value.check()
     except LongtailError as error:
         raise Unsound(f"{path or 'value'}: {error}") from None
 
 
-def _declared(value: Any, kind: type[Rule]) -> Iterator[tuple[str, Rule]]:  # noqa: ANN401
+def declared(value: Any, kind: type[Rule]) -> Iterator[tuple[str, Rule]]:  # noqa: ANN401
     """Field names and rules of one kind declared by the class of a value."""
     for name, hint in typing.get_type_hints(type(value), include_extras=True).items():
         yield from ((name, rule) for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, kind))
@@ -93,9 +96,21 @@ def all_finite(array: np.ndarray) -> bool:
     """Whether an array holds neither NaN nor infinity, in one pass without a temporary array."""
     if array.dtype.kind != "f":
         return True
+    if array.dtype == np.float16:
+        return _all_finite_halves(array)
     # A finite sum proves finite terms; a sum may also overflow, so an infinite one needs the full check.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
+
+
+def _all_finite_halves(array: np.ndarray) -> bool:
+    """The same by their bits, a piece at a time: NumPy adds 16-bit floats one by one."""
+    bits = array.reshape(-1).view(np.uint16)
+    pieces = (bits[at : at + PIECE] & EXPONENT for at in range(0, len(bits), PIECE))
+    return all(piece.max() < EXPONENT for piece in pieces)
+
+
+EXPONENT, PIECE = np.uint16(0x7C00), 1 << 20  # all ones there mean infinity or NaN
 
 
 def _check_number(name: str, value: float, rule: Number) -> None:
@@ -106,9 +121,9 @@ def _check_number(name: str, value: float, rule: Number) -> None:
 
 
 def _check_shape(name: str, found: np.ndarray, rule: Array, sizes: dict[str, int]) -> None:
-    parts, dtype = rule.shape.split(), np.dtype(rule.dtype)
-    if found.dtype != dtype:
-        raise Unsound(f"{name} holds {found.dtype}, and must hold {dtype}")
+    parts, allowed = rule.shape.split(), rule.dtype if isinstance(rule.dtype, tuple) else (np.dtype(rule.dtype),)
+    if found.dtype not in allowed:
+        raise Unsound(f"{name} holds {found.dtype}, and must hold {' or '.join(map(str, allowed))}")
     if found.ndim != len(parts):
         raise Unsound(f"{name} has the shape {found.shape}, and must have ({', '.join(parts)})")
     for size, part in zip(found.shape, parts):

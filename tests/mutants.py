@@ -97,6 +97,7 @@ ARRAY_CHANGES: dict[str, Callable[[np.ndarray, random.Random], np.ndarray | None
     "as int64": lambda array, _: np.nan_to_num(array).astype(np.int64),
     "as int32": lambda array, _: np.nan_to_num(array).astype(np.int32),
     "as float16": lambda array, _: array.astype(np.float16),
+    "as int8": lambda array, _: np.nan_to_num(array).clip(-128, 127).astype(np.int8),
     "gone": lambda *_: None,
 }
 

@@ -49,6 +49,7 @@ for command in (
     models.evaluate,
     models.predict,
     models.ensemble,
+    models.export,
     models.info,
     models.calibrate,
     training.methods,

@@ -1,4 +1,4 @@
-"""Commands about trained models: evaluate, predict, ensemble, info, calibrate."""
+"""Commands about trained models: evaluate, predict, ensemble, export, info, calibrate."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import typer
 
 from longtail import progress
 from longtail.cli.output import say, screen, strict_json, write_json
-from longtail.cli.words import CorpusArgument, ModelArgument, cut_offs, numbers, score_or_name, to_write
+from longtail.cli.words import CorpusArgument, ModelArgument, byte_count, cut_offs, numbers, score_or_name, to_write
 from longtail.errors import ConfigError
 
 if TYPE_CHECKING:
+    from longtail.corpus import Splits
     from longtail.predict.predictor import Predictor, Suggestion
 
 
@@ -136,6 +137,60 @@ def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str
     shares = ", ".join(f"{share:.3g}" for share in together.model.weights)  # type: ignore[attr-defined]
     counted = together.about.chosen["weights"]["documents"]
     print(f"weights {shares}: {metric} {value:.2f} on {counted:,} documents of {documents.name} ({split})")
+
+
+def export(
+    model: ModelArgument,
+    out: Annotated[Path, typer.Option(parser=to_write, help="Where the smaller model goes.")],
+    precision: Annotated[
+        str | None, typer.Option(help="fp16 or int8: what rows and token vectors are stored as.  [default: int8]")
+    ] = None,
+    max_size: Annotated[
+        str | None, typer.Option(help="As 50MB: use the first of fp32, fp16 and int8 that fits.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Measure the change on this: a file, a directory, or 'demo'.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="The split of CORPUS to measure it on.")] = "val",
+) -> None:
+    """Make a model smaller: its rows in fewer bits, measured before it is written."""
+    from longtail.data.load import load
+    from longtail.predict.export import smaller
+    from longtail.predict.opening import open_model
+    from longtail.store import MODEL, check_target
+    from longtail.train.machine import size
+
+    check_target(out, MODEL)
+    limit = None if max_size is None else byte_count("--max-size", max_size)
+    opened, splits = open_model(model), None if corpus is None else load(corpus)
+    made = smaller(opened, precision, limit, None if splits is None else splits.train.documents)
+    share = made.after / made.before
+    print(f"{made.precision}: {size(made.before)} before, {size(made.after)} after ({share:.0%})")
+    if splits is None:
+        say("careful: what this costs in accuracy is not measured; --corpus CORPUS measures it")
+    else:
+        _print_change(opened, made.model, splits, split)
+    made.model.save(out)
+    say(f"wrote {out}")
+
+
+def _print_change(before: Predictor, after: Predictor, splits: Splits, split: str) -> None:
+    """P and PSP of both models on documents of a split, and whose documents these are."""
+    from longtail.judge.evaluation import evaluate as scored
+    from longtail.judge.validation import cautions
+    from longtail.report.evaluation import change_table
+
+    documents = splits.split(split)
+    for line in cautions(before, documents, splits):
+        say(f"careful: {line}")
+    first, second = (scored(one, documents).metrics for one in (before, after))
+    whose = (
+        "held out of the training split"
+        if split == "val" and splits.train.official_valid is None
+        else f"the {split} split"
+    )
+    title = f"{before.about.method} on {len(documents):,} documents of {documents.name} ({whose}), %"
+    screen().print(change_table(first, second, title))
 
 
 def info(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,3 +46,11 @@ def numbers(option: str, text: str, kind: type) -> list[Any]:
         return [kind(part) for part in text.split(",")]
     except ValueError:
         raise ConfigError(f"{option} {text}: write numbers separated by commas") from None
+
+
+def byte_count(option: str, text: str) -> int:
+    """50MB -> 52428800."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", text, re.IGNORECASE)
+    if found is None or not float(found[1]) > 0:
+        raise ConfigError(f"{option} {text}: write a size as in 500KB, 50MB or 1.5GB")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))

@@ -29,6 +29,7 @@ from longtail.invariants import Array, agree
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
+from longtail.precision import STORED
 from longtail.progress import steps
 
 
@@ -92,8 +93,9 @@ class TokenBag:
     """A bag encoder: tokenizer with token weights, token vectors, and a block."""
 
     reader: Reader
-    vectors: Annotated[np.ndarray, Array("tokens dim", np.float32)]  # E
+    vectors: Annotated[np.ndarray, Array("tokens dim", STORED, scales="scales")]  # E, in any precision
     block: GatedBlock | ResidualBlock
+    scales: Annotated[np.ndarray | None, Array("tokens", np.float32, between=(0, np.inf))] = None
 
     def check(self) -> None:
         """Raise Unsound unless every token has a vector of the block's dimension."""
@@ -120,7 +122,7 @@ class TokenBag:
 
     def before_block(self, bags: Rows) -> np.ndarray:
         """E r of every bag, (texts, dim) float32."""
-        return bag_sums(bags, self.vectors)
+        return bag_sums(bags, self.vectors, scales=self.scales)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32."""

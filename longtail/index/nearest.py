@@ -11,7 +11,6 @@ from longtail.config import setting
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
-from longtail.kernels.graph_search import walk
 from longtail.rankers.label_rows import LabelRows
 from longtail.shortlist import Shortlist
 
@@ -86,7 +85,7 @@ class Nearest:
             near = self.directions.top(unit(documents), k)
         else:
             graph = self.graph.links, self.graph.starts, self.graph.levels, self.graph.entry, self.graph.top
-            near = Shortlist(*walk(unit(documents), self.directions.rows, *graph, k))
+            near = self.directions.top_by_graph(unit(documents), graph, k)
         # A walk that meets fewer than k nodes leaves places empty.
         return Shortlist(np.where(near.labels == PAD, PAD, self.labels[near.labels]), near.belief)
 

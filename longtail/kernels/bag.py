@@ -10,18 +10,25 @@ import numpy as np
 from longtail.kernels.borders import check_rows, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
+from longtail.kernels.products import as_float, table_of
 from longtail.kernels.threads import in_threads
 
 # Sums may be taken in any order, which lets them run in vector registers; NaN and infinities keep their meaning.
 ANY_ORDER = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def bag_sums(bags: Rows, vectors: np.ndarray, threads: int | None = None) -> np.ndarray:
-    """Each bag's token vectors, weighed and added up: (bags, dim) float32."""
+def bag_sums(
+    bags: Rows, vectors: np.ndarray, threads: int | None = None, scales: np.ndarray | None = None
+) -> np.ndarray:
+    """Each bag's token vectors, in any precision, weighed and added up: (bags, dim) float32."""
     check_rows(bags, len(vectors), "tokens of bags")
+    if scales is not None:
+        check_shape(scales, (len(vectors),), "scales of token vectors")
+        bags = (bags[0], bags[1], bags[2] * scales[bags[1]])
     sums = np.empty((len(bags[0]) - 1, vectors.shape[1]), np.float32)
     work = _numbers_a_bag(bags[1], sums)
-    in_threads(lambda start, stop: _bag_sums(*bags, vectors, start, stop, sums), len(sums), threads, work)
+    rows, _ = table_of(vectors, scales)
+    in_threads(lambda start, stop: _bag_sums(*bags, rows, start, stop, sums), len(sums), threads, work)
     return sums
 
 
@@ -53,7 +60,7 @@ def _bag_sums(starts, tokens, weights, vectors, start, stop, sums):  # type: ign
         for at in range(starts[bag], starts[bag + 1]):
             vector, weight = vectors[tokens[at]], weights[at]
             for d in range(len(total)):
-                total[d] += weight * vector[d]
+                total[d] += weight * as_float(vector[d])
 
 
 @compiled

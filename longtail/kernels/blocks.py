@@ -6,7 +6,7 @@ import numpy as np
 
 from longtail.kernels.borders import check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.label_rows import product
+from longtail.kernels.products import sides, tile_products
 from longtail.kernels.threads import in_threads
 
 
@@ -15,14 +15,22 @@ def through_block(sums: np.ndarray, residual: np.ndarray, offset: np.ndarray, id
     check_shape(residual, (len(offset), sums.shape[1]), "weights of the block")
     check_shape(identity, offset.shape, "gates of the block")
     check_shape(sums, (len(sums), len(offset)), "vectors that enter the block")
-    vectors = np.empty_like(sums)
-    in_threads(lambda start, stop: _through_block(sums, residual, offset, identity, start, stop, vectors), len(sums))
+    queries, table = sides(np.maximum(sums, 0), residual, None, "weights of the block")
+    vectors = np.empty(sums.shape, np.float32)
+    in_threads(
+        lambda start, stop: _through_block(sums, queries, table, offset, identity, start, stop, vectors), len(sums)
+    )
     return vectors
 
 
 @compiled
-def _through_block(sums, residual, offset, identity, start, stop, vectors):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for text in range(start, stop):
-        positive = np.maximum(sums[text], np.float32(0))
-        for d in range(len(positive)):
-            vectors[text, d] = identity[d] * sums[text, d] + product(residual[d], positive) + offset[d]
+def _through_block(sums, queries, table, offset, identity, start, stop, vectors):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for first in range(start, stop, TILE):
+        tile = min(TILE, stop - first)
+        tile_products(queries, first, tile, table, vectors[first : first + tile])
+        for text in range(first, first + tile):
+            for d in range(len(offset)):
+                vectors[text, d] = identity[d] * sums[text, d] + vectors[text, d] + offset[d]
+
+
+TILE = 16  # texts that go through the block while a row of it is in the cache

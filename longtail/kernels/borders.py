@@ -41,7 +41,11 @@ def check_places(places: np.ndarray, count: int, what: str) -> None:
 
 def check_names(names: np.ndarray, count: int, what: str) -> None:
     """Raise unless all numbers are in range(count) or PAD."""
-    if names.size and (names.min() < PAD or names.max() >= count):
+    # PAD is −1, which as an unsigned number is the largest; one more, and it is 0.
+    if (
+        names.size
+        and int((names.view(f"u{names.itemsize}") - np.array(PAD).astype(f"u{names.itemsize}")).max()) > count
+    ):
         raise ValueError(f"{what}: {names.min()} to {names.max()} are named, and there are {count}")
 
 

@@ -6,18 +6,21 @@ links[starts[n] + levels[l] : starts[n] + levels[l + 1]], PAD behind the last.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.label_rows import product, sigmoid
+from longtail.kernels.label_rows import sigmoid
+from longtail.kernels.products import product, sides
 from longtail.kernels.threads import in_slices
 
 
 def walk(
     documents: np.ndarray, vectors: np.ndarray, links: np.ndarray, starts: np.ndarray, levels: np.ndarray,
-    entry: int, top: int, k: int, threads: int | None = None,
+    entry: int, top: int, k: int, threads: int | None = None, scales: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each.
 
@@ -31,22 +34,44 @@ def walk(
     check(len(starts) == len(vectors) + 1 and starts[-1] <= len(links), "the graph lacks links of some nodes")
     check(0 <= top <= len(levels) - 2, f"the graph is entered at level {top}, and it has {len(levels) - 1}")
 
+    queries, table = sides(documents, vectors, scales, "vectors of nodes")
+
     def part(start: int, stop: int) -> None:
-        _walk(documents, vectors, links, starts, levels, entry, top, start, stop, *best)
+        seen, before = unseen(len(vectors), stop - start)
+        _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, before - start, *best)
 
     in_slices(part, len(documents), "searching labels", threads)
     return best
 
 
+_here = threading.local()
+
+
+def unseen(n_nodes: int, n_documents: int) -> tuple[np.ndarray, int]:
+    """Which walk saw a node last, (nodes,) int32 for this thread, and a number that all walks before are at most.
+
+    It is kept from call to call: a query is not to cost a write a node.
+    """
+    known = getattr(_here, "seen", None)
+    if known is None or len(known) < n_nodes or _here.walks + n_documents >= MOST_WALKS:
+        _here.seen, _here.walks = np.zeros(n_nodes, np.int32), 0
+    before = _here.walks
+    _here.walks += n_documents
+    return _here.seen[:n_nodes], before
+
+
+MOST_WALKS = 2**31 - 1
+
+
 @compiled
-def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, best, scores):
-    seen = np.zeros(len(vectors), np.int32)  # the last document that saw the node, counted from 1
+def _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, before, best, scores):
+    """`seen` has no number above `before` + `start`; the walk of a document writes `before` + 1 + the document."""
     opened = np.empty(best.shape[1], np.bool_)
     for document in range(start, stop):
-        query, found, near = documents[document], best[document], scores[document]
-        node = _descend(query, vectors, links, starts, levels, entry, top)
-        seen[node] = document + 1
-        size = _insert(found, near, opened, 0, node, product(query, vectors[node]))
+        found, near = best[document], scores[document]
+        node = _descend(queries, document, table, links, starts, levels, entry, top)
+        seen[node] = before + document + 1
+        size = _insert(found, near, opened, 0, node, product(queries, document, table, node))
         at = 0
         while at < size:
             if opened[at]:
@@ -54,28 +79,28 @@ def _walk(documents, vectors, links, starts, levels, entry, top, start, stop, be
             else:
                 opened[at] = True
                 around = links[starts[found[at]] : starts[found[at]] + levels[1]]
-                size = _open(query, vectors, around, seen, document + 1, found, near, opened, size)
+                size = _open(queries, document, table, around, seen, before + document + 1, found, near, opened, size)
                 at = 0  # something nearer may have come in before
         for at in range(size):
             near[at] = sigmoid(near[at])
 
 
 @compiled
-def _open(query, vectors, around, seen, seen_by, found, near, opened, size):
+def _open(queries, document, table, around, seen, seen_by, found, near, opened, size):
     """Look at the nodes around one; the list's new size."""
     for node in around:
         if node == PAD:
             break
         if seen[node] != seen_by:
             seen[node] = seen_by
-            size = _insert(found, near, opened, size, node, product(query, vectors[node]))
+            size = _insert(found, near, opened, size, node, product(queries, document, table, node))
     return size
 
 
 @compiled
-def _descend(document, vectors, links, starts, levels, node, top):
+def _descend(queries, document, table, links, starts, levels, node, top):
     """The node of the lowest level from which no link of a higher level leads nearer."""
-    nearest = product(document, vectors[node])
+    nearest = product(queries, document, table, node)
     for level in range(top, 0, -1):
         came_from = -1
         while came_from != node:
@@ -84,7 +109,7 @@ def _descend(document, vectors, links, starts, levels, node, top):
                 other = links[link]
                 if other == PAD:
                     break
-                near = product(document, vectors[other])
+                near = product(queries, document, table, other)
                 if near > nearest:
                     node, nearest = other, near
     return node

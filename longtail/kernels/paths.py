@@ -14,21 +14,24 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check_names, check_shape
 from longtail.kernels.compiled import compiled
 from longtail.kernels.label_rows import TILE, tile_logits
+from longtail.kernels.products import sides
 from longtail.kernels.threads import in_slices, in_threads
-from longtail.kernels.top import keep_best
+from longtail.kernels.top import keep_best, keep_largest
 
 
 def opened(
-    documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, alpha: float, beam: int
-) -> tuple[np.ndarray, np.ndarray]:
+    documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, alpha: float, beam: int,
+    scales: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The `beam` rows with the largest min(1, α·softmax(⟨document, row⟩ + bias)), and these, (documents, beam) each."""
     check_shape(rows, (len(biases), documents.shape[1]), "cluster rows")
     best = np.full((len(documents), beam), PAD, np.int32), np.zeros((len(documents), beam), np.float32)
     if beam == 0 or len(rows) == 0:
         return best
+    queries, table = sides(documents, rows, scales, "cluster rows")
     factor = np.float32(alpha)
     n_documents = len(documents)
-    in_slices(lambda start, stop: _opened(documents, rows, biases, factor, start, stop, *best), n_documents, OPENING)
+    in_slices(lambda start, stop: _opened(queries, table, biases, factor, start, stop, *best), n_documents, OPENING)
     return best
 
 
@@ -36,19 +39,18 @@ OPENING = "finding clusters"
 
 
 @compiled
-def _opened(documents, rows, biases, alpha, start, stop, best_rows, beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    names = np.arange(len(rows)).astype(np.int32)
-    logits = np.empty((TILE, len(rows)), np.float32)
+def _opened(queries, table, biases, alpha, start, stop, best_rows, beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    logits = np.empty((min(TILE, stop - start), len(biases)), np.float32)
     for first in range(start, stop, TILE):
         tile = min(TILE, stop - first)
-        tile_logits(documents, rows, biases, first, tile, logits)
+        tile_logits(queries, first, tile, table, biases, logits)
         for at in range(tile):
             best = beliefs[first + at]
-            keep_best(names, logits[at], best_rows[first + at], best)
+            keep_largest(logits[at], best_rows[first + at], best)
             largest, total = best[0], np.float32(0)
             for logit in logits[at]:
                 total += np.exp(logit - largest)
-            for j in range(min(len(best), len(rows))):
+            for j in range(min(len(best), len(biases))):
                 best[j] = min(np.float32(1), alpha * np.exp(best[j] - largest) / total)
 
 

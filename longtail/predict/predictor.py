@@ -143,6 +143,17 @@ class Predictor:
         with store.whole_directory(store.named(directory), store.MODEL) as building:
             write_model(self, building)
 
+    def export(self, directory: str | Path, precision: str | None = None, max_size: int | None = None) -> Predictor:
+        """Write the model in fewer bits and return it: int8 unless told, or what fits into so many bytes.
+
+        `longtail export` also measures what that costs in accuracy.
+        """
+        from longtail.predict.export import smaller  # which needs Predictor
+
+        made = smaller(self, precision, max_size).model
+        made.save(directory)
+        return made
+
 
 def model_of(given: object) -> Predictor:
     """What was given, if it is a model; else a sentence that says how to get one."""

@@ -15,12 +15,31 @@ import numpy as np
 
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
-from longtail.invariants import Array, agree
+from longtail.invariants import Array, Number, agree
 from longtail.kernels import label_rows as kernels
 from longtail.kernels.fusion import fused_top
+from longtail.kernels.graph_search import walk
 from longtail.kernels.paths import opened
+from longtail.precision import FP32, STORED, precision_of, stored_as
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
+
+Graph = tuple[np.ndarray, np.ndarray, np.ndarray, int, int]  # links, starts, levels, entry, top: graph_search.py
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """A row for each cluster of rows, and how many clusters are opened for a document."""
+
+    rows: Annotated[np.ndarray, Array("clusters dim", STORED, scales="scales")]
+    biases: Annotated[np.ndarray, Array("clusters", np.float32)]
+    probes: Annotated[int, Number(1)]
+    scales: Annotated[np.ndarray | None, Array("clusters", np.float32, between=(0, np.inf))] = None
+
+    def opened(self, vectors: np.ndarray) -> np.ndarray:
+        """The clusters with the largest scores, (documents, probes or all there are)."""
+        k = min(self.probes, len(self.rows))
+        return kernels.likeliest(vectors, self.rows, self.biases, k, self.scales)[0]
 
 
 @dataclass(frozen=True)
@@ -28,17 +47,24 @@ class LabelRows:
     """A row and a bias for every label, in the order they lie in memory.
 
     With `clusters`, row i is that of label clusters.labels[i], so that the labels of a cluster are one run of memory.
-    Without, row i is that of label i.
+    Without, row i is that of label i.  Rows are fp32, fp16 or int8 (precision.py); biases are always fp32.
+
+    `coarse` is for many rows: a row for each of the clusters, and how many of these are opened to find the top labels.
     """
 
-    rows: Annotated[np.ndarray, Array("labels dim", np.float32)]
+    rows: Annotated[np.ndarray, Array("labels dim", STORED, scales="scales")]
     biases: Annotated[np.ndarray, Array("labels", np.float32)]
     clusters: Clusters | None = None
+    scales: Annotated[np.ndarray | None, Array("labels", np.float32, between=(0, np.inf))] = None
+    coarse: Coarse | None = None
 
     def check(self) -> None:
-        """Clusters hold as many labels as there are rows."""
+        """Clusters hold as many labels as there are rows, and where they have rows, one each."""
         if self.clusters is not None:
             agree("labels in clusters and rows", len(self.clusters.labels), len(self.rows))
+        if self.coarse is not None:
+            agree("clusters and their rows", -1 if self.clusters is None else len(self.clusters), len(self.coarse.rows))
+            agree("lengths of rows and of clusters' rows", self.dim, self.coarse.rows.shape[1])
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -48,39 +74,60 @@ class LabelRows:
         """Length of a row."""
         return self.rows.shape[1]
 
+    @property
+    def precision(self) -> str:
+        """What the rows are stored as: fp32, fp16 or int8."""
+        return precision_of(self.rows)
+
     # -- scoring -------------------------------------------------------------------------------------------------------
 
     def logits(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """⟨row, vector⟩ + bias of each document's own labels, (documents, width); anything at PAD."""
         self._fit(vectors)
-        return kernels.shortlist_logits(vectors, self.rows, labels) + self.biases[labels]
+        return kernels.own_products(vectors, self.rows, labels, self.scales) + self.biases[labels]
 
     def top(self, vectors: np.ndarray, k: int) -> Shortlist:
-        """The k labels with the largest scores, best first, and these scores: (documents, k) each."""
+        """The k labels with the largest scores, best first, and these scores: (documents, k) each.
+
+        With `coarse` only rows of the best clusters are compared, so that now and then one of the k is missed.
+        """
         self._fit(vectors)
-        return Shortlist(*kernels.likeliest(vectors, self.rows, self.biases, k))
+        if self.coarse is None:
+            assert self.clusters is None, "rows in the order of clusters: use top_inside"
+            return Shortlist(*kernels.likeliest(vectors, self.rows, self.biases, k, self.scales))
+        assert self.clusters is not None
+        runs, opened = (self.clusters.starts, self.clusters.labels), self.coarse.opened(vectors)
+        return Shortlist(*kernels.likeliest_members(vectors, self.rows, self.biases, *runs, opened, k, self.scales))
 
     def top_for_many(self, vectors: np.ndarray, k: int) -> np.ndarray:
         """The labels that `top` finds, for a training set: faster, and not to the last bit the same."""
+        if self.coarse is not None or self.precision != FP32:
+            return self.top(vectors, k).labels
         return kernels.likeliest_for_many(vectors, self.rows, self.biases, k)
 
     def top_by_softmax(self, vectors: np.ndarray, alpha: float, k: int) -> Shortlist:
         """The k labels with the largest min(1, α·softmax(logits)), and these: (documents, k) each."""
         self._fit(vectors)
-        return Shortlist(*opened(vectors, self.rows, self.biases, alpha, k))
+        return Shortlist(*opened(vectors, self.rows, self.biases, alpha, k, self.scales))
 
     def top_inside(self, vectors: np.ndarray, clusters: Shortlist, k: int) -> Ranking:
         """The k best labels of the clusters given, by σ(logit) · belief in the cluster."""
         self._fit(vectors)
         assert self.clusters is not None, "rows in no order of clusters"
         runs = self.clusters.starts, self.clusters.labels
-        found = kernels.rank_members(vectors, self.rows, self.biases, *runs, clusters.labels, clusters.belief, k)
-        return Ranking(*found)
+        opened = clusters.labels, clusters.belief
+        return Ranking(*kernels.rank_members(vectors, self.rows, self.biases, *runs, *opened, k, self.scales))
 
     def top_fused(self, vectors: np.ndarray, shortlist: Shortlist, beta: float, k: int) -> Ranking:
         """The k best labels of a shortlist, by β·σ(logit) + (1 − β)·belief."""
         self._fit(vectors)
-        return Ranking(*fused_top(vectors, self.rows, self.biases, shortlist.labels, shortlist.belief, beta, k))
+        found = shortlist.labels, shortlist.belief
+        return Ranking(*fused_top(vectors, self.rows, self.biases, *found, beta, k, scales=self.scales))
+
+    def top_by_graph(self, vectors: np.ndarray, graph: Graph, k: int) -> Shortlist:
+        """About the k labels with the largest ⟨row, vector⟩, found by walking a graph of theirs (index/nearest.py)."""
+        self._fit(vectors)
+        return Shortlist(*walk(vectors, self.rows, *graph, k, scales=self.scales))
 
     def _fit(self, vectors: np.ndarray) -> None:
         agree("document vectors and rows", vectors.shape[1], self.dim)
@@ -103,14 +150,16 @@ class LabelRows:
         else:
             at = self.clusters.starts[np.asarray(where) + 1]
         more = None if self.clusters is None else self.clusters.with_more(np.asarray(where), at)
+        new, scales = stored_as(self.precision, np.asarray(rows, np.float32))
         return replace(
             self,
-            rows=np.insert(self.rows, at, rows, axis=0),
+            rows=np.insert(self.rows, at, new, axis=0),
             biases=np.insert(self.biases, at, biases),
             clusters=more,
+            scales=None if self.scales is None or scales is None else np.insert(self.scales, at, scales),
         )
 
     def part(self, number: int, parts: int) -> LabelRows:
         """Rows number/parts of the way through memory to (number + 1)/parts, as views: one process's share of them."""
         run = slice(len(self) * number // parts, len(self) * (number + 1) // parts)
-        return LabelRows(self.rows[run], self.biases[run])
+        return LabelRows(self.rows[run], self.biases[run], scales=None if self.scales is None else self.scales[run])

@@ -44,6 +44,16 @@ def metrics_table(metrics: dict[str, float], title: str) -> Table:
     return shown
 
 
+def change_table(before: dict[str, float], after: dict[str, float], title: str) -> Table:
+    """P and PSP of two models at every k, and how far the second is from the first."""
+    names = [f"{name}@{k}" for name in ("P", "PSP") for k in ks_of(before, name)]
+    shown = empty_table(title, ["", *names])
+    for row, metrics in (("before", before), ("after", after)):
+        shown.add_row(row, *(number(metrics[name]) for name in names))
+    shown.add_row("change", *(f"{after[name] - before[name]:+.2f}" for name in names))
+    return shown
+
+
 def decile_table(deciles: Sequence[Decile]) -> Table:
     """One line per decile: its contribution to precision, and the recall of its own true labels."""
     known = deciles[0].contribution

@@ -38,10 +38,13 @@ def reach_disk(path: Path) -> None:
         os.close(handle)
 
 
-def sha256(path: Path) -> str:
-    """Hex digest of a file."""
+def sha256(path: Path, start: int = 0, count: int = -1) -> str:
+    """Hex digest of a file, or of so many of its bytes from `start` on."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        if count < 0:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(start)
+        return hashlib.sha256(file.read(count)).hexdigest()
 
 
 def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 - any JSON value

@@ -29,7 +29,9 @@ def write_manifest(directory: Path) -> None:
             path.chmod(mode)
         reach_disk(path)
     digests = {str(path.relative_to(directory)): sha256(path) for path in files}
-    write_json(directory / MANIFEST, {"sha256": digests})
+    large = {name for name in digests if (directory / name).stat().st_size > PIECE}
+    pieces = {name: [sha256(*piece) for piece in _pieces(directory / name)] for name in large}
+    write_json(directory / MANIFEST, {"sha256": digests} | ({"pieces": pieces} if pieces else {}))
     reach_disk(directory / MANIFEST)
     reach_disk(directory)
 
@@ -58,12 +60,32 @@ def verify(directory: Path) -> None:
         raise ModelError(f"{directory}: no {MANIFEST}, so this is not a finished model; was the copy cut short?")
     digests = read_manifest(directory)
     _verify_names(directory, digests)
-    # Hashing releases the GIL, so threads hash files in parallel.
+    expected = list(_expected(directory, digests))
+    # Hashing releases the GIL, so threads hash files, and pieces of large ones, in parallel.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = threads.map(sha256, [directory / name for name in digests])
-        for (name, digest), now in zip(digests.items(), found):
+        found = threads.map(lambda piece: sha256(*piece), [piece for piece, _ in expected])
+        for (piece, digest), now in zip(expected, found):
             if now != digest:
-                raise ModelError(f"{directory / name}: its bytes changed since it was written; copy it again")
+                raise ModelError(f"{piece[0]}: its bytes changed since it was written; copy it again")
+
+
+Piece = tuple[Path, int, int]  # of a file, from this byte on, so many
+PIECE = 1 << 25
+
+
+def _pieces(path: Path) -> list[Piece]:
+    return [(path, start, PIECE) for start in range(0, path.stat().st_size, PIECE)]
+
+
+def _expected(directory: Path, digests: dict[str, str]) -> Iterator[tuple[Piece, str]]:
+    """What to hash, and its digest: files, or where a manifest has their digests, the pieces of large ones."""
+    known = read_object(directory / MANIFEST).get("pieces", {})
+    for name, digest in digests.items():
+        path, of_pieces = directory / name, known.get(name) if isinstance(known, dict) else None
+        if isinstance(of_pieces, list) and len(of_pieces) == len(_pieces(path)):
+            yield from zip(_pieces(path), of_pieces)
+        else:
+            yield (path, 0, -1), digest
 
 
 def _verify_names(directory: Path, digests: dict[str, str]) -> None:

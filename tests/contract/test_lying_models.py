@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 
 import longtail
 from longtail.corpus import Splits
+from longtail.index.clusters import Clusters
+from longtail.predict.export import everywhere, in_precision
 from longtail.predict.predictor import Predictor
+from longtail.rankers.label_rows import Coarse, LabelRows
 from tests import mutants
-from tests.contract.test_methods import CASES, ENCODERS, SETTINGS, trained
+from tests.contract.test_methods import CASES, ENCODERS, SETTINGS, method_of, trained
 
 # Settings that bring in what the contract's tiny models do without.
 DEEPER = {
@@ -24,9 +28,16 @@ DEEPER = {
     "elias++ with a tree of scores": SETTINGS["elias++"] | {"valid_documents": 60},
 }
 ENSEMBLE = "ensemble of calibrated models"
+# Methods whose rows are then stored in fewer bits, or in two levels.
+SMALLER = {"decaf in int8": "int8", "decaf in fp16": "fp16", "lightdxml in int8": "int8", "elias in int8": "int8"}
+TWO_LEVELS = "decaf in two levels"
 
 
 def made(name: str, planted: Splits) -> Predictor:
+    if name in SMALLER:
+        return in_precision(trained(method_of(name), planted.train), SMALLER[name])
+    if name == TWO_LEVELS:
+        return in_precision(everywhere(trained("decaf", planted.train, labels_per_cluster=4), in_levels), "int8")
     if name != ENSEMBLE:
         return trained(name, planted.train, **DEEPER.get(name, {}))
     members = [trained(method, planted.without_valid) for method in ("centroid", "linear")]
@@ -34,14 +45,22 @@ def made(name: str, planted: Splits) -> Predictor:
     return longtail.calibrate(longtail.combine(calibrated), planted.valid).model
 
 
-@pytest.mark.parametrize("name", [*DEEPER, ENSEMBLE])
+def in_levels(part: object) -> object:
+    """Rows of clusters, if `part` is such, in two levels of three."""
+    if not isinstance(part, LabelRows) or part.clusters is not None:
+        return part
+    clusters = Clusters(np.arange(len(part), dtype=np.int32), np.linspace(0, len(part), 4).astype(np.int64))
+    return replace(part, clusters=clusters, coarse=Coarse(part.rows[:3], part.biases[:3], 2))
+
+
+@pytest.mark.parametrize("name", [*DEEPER, ENSEMBLE, *SMALLER, TWO_LEVELS])
 def test_a_model_that_lies_is_refused_or_answers_but_never_crashes(name: str, planted: Splits, tmp_path: Path):
     made(name, planted).save(tmp_path / "model")
     assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(100, 110)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*CASES, *DEEPER, ENSEMBLE])
+@pytest.mark.parametrize("name", [*CASES, *DEEPER, ENSEMBLE, *SMALLER, TWO_LEVELS])
 def test_thousands_of_lies(name: str, planted: Splits, tiny_encoder: Path, tmp_path: Path):
     if name in ENCODERS:
         SETTINGS[name][ENCODERS[name]] = str(tiny_encoder)

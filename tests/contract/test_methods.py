@@ -169,6 +169,20 @@ def test_a_saved_and_opened_model_gives_the_same_ranking(
     assert same(open_model(tmp_path / "model").rank(planted.test.documents, k=10), answer)
 
 
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_an_exported_model_answers_nearly_the_same_alone_and_in_a_batch(
+    fitted: Predictor, planted: Splits, answer: Ranking, tmp_path: Path, precision: str
+):
+    fitted.export(tmp_path / "model", precision)
+    small = open_model(tmp_path / "model")
+    found = small.rank(planted.test.documents, k=10)
+    assert (found.labels[:, 0] == answer.labels[:, 0]).mean() >= 0.98
+    assert np.abs(found.scores[:, 0] - answer.scores[:, 0]).mean() < 0.01
+    alone = small.rank(planted.test.documents[17:18], k=10)
+    assert np.array_equal(alone.labels[0], found.labels[17])
+    np.testing.assert_allclose(alone.scores[0], found.scores[17], atol=1e-6)
+
+
 def test_a_saved_model_holds_no_pickle(fitted: Predictor, tmp_path: Path):
     fitted.save(tmp_path / "model")
     kinds = {path.suffix for path in (tmp_path / "model").rglob("*") if path.is_file()}

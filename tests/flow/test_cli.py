@@ -64,6 +64,7 @@ def test_help_names_every_command():
         "evaluate",
         "predict",
         "ensemble",
+        "export",
         "calibrate",
         "methods",
         "split",

@@ -140,3 +140,18 @@ def test_walking_needs_no_library_and_building_names_the_missing_one(graph: Near
     assert graph.find(cloud(1, 0), 3).labels.shape == (1, 3)
     with pytest.raises(MissingExtraError, match=r"longtail\[hnsw\]"):
         nearest_over(cloud(10, 0), GRAPH)
+
+
+def test_walks_share_their_marks_and_forget_none(monkeypatch: pytest.MonkeyPatch):
+    """Marks of earlier walks stay in memory; a later one must not take them for its own, nor run out of numbers."""
+    from longtail.kernels import graph_search
+
+    monkeypatch.setattr(graph_search, "MOST_WALKS", 7)
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((9, 4)).astype(np.float32)
+    links = np.array([[other for other in range(9) if other != node] for node in range(9)], np.int32)
+    graph = links.ravel(), np.arange(0, 73, 8), np.array([0, 8]), 0, 0
+    documents = rng.standard_normal((3, 4)).astype(np.float32)
+    expected = np.argsort(-(documents @ rows.T), axis=1)[:, :5]
+    for _ in range(6):
+        assert np.array_equal(graph_search.walk(documents, rows, *graph, 5, threads=1)[0], expected)

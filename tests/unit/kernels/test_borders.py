@@ -30,6 +30,8 @@ from longtail.kernels.hits import NOWHERE, SOUND, find_places
 from longtail.kernels.label_rows import (
     likeliest,
     likeliest_for_many,
+    likeliest_members,
+    own_products,
     rank_members,
     shortlist_gradients,
     shortlist_logits,
@@ -208,6 +210,16 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "likeliest_for_many: no rows": (lambda: likeliest_for_many(ones(2, 3), ones(0, 3), ones(0), 4), pads(2, 4)),
     "likeliest_for_many: k of 0": (lambda: likeliest_for_many(ones(2, 3), ones(5, 3), ones(5), 0), no_ints(2, 0)),
+    "own_products: no documents": (lambda: own_products(floats(0, 2), ones(3, 2), no_ints(0, 4)), floats(0, 4)),
+    "own_products: rows of PAD": (lambda: own_products(ones(1, 2), ones(3, 2), pads(1, 4)), floats(1, 4)),
+    "likeliest_members: no cluster opened": (
+        lambda: likeliest_members(ones(1, 2), ones(3, 2), ones(3), np.array([0, 3]), ints([0, 1, 2])[0], pads(1, 2), 2),
+        (pads(1, 2), floats(1, 2)),
+    ),
+    "likeliest_members: k of 0": (
+        lambda: likeliest_members(ones(1, 2), ones(3, 2), ones(3), np.array([0, 3]), ints([0, 1, 2])[0], ints([0]), 0),
+        (no_ints(1, 0), floats(1, 0)),
+    ),
     "rank_members: clusters without labels": (
         lambda: rank_members(
             ones(1, 2), ones(0, 2), ones(0), np.zeros(3, np.int64), no_ints(0), ints([0, 1]), ones(1, 2), 2
@@ -448,8 +460,9 @@ def test_what_would_lead_out_of_an_array_is_refused(case: str):
 
 
 PLUMBING = {"borders", "compiled", "csr", "notice", "standalone", "threads"}  # modules without a loop of their own
-FOR_OTHER_KERNELS = {  # called by compiled code alone
-    "find_slot", "keep_best", "product", "sigmoid", "tile_logits",
+FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
+    "as_float", "find_slot", "in_integers", "keep_best", "keep_largest", "product", "run_products", "sides", "sigmoid",
+    "table_of", "tile_logits", "tile_products", "unseen",
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",
 }  # fmt: skip

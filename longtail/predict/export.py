@@ -1,0 +1,160 @@
+"""A trained model as a smaller one: tables in fewer bits, and many rows in two levels.
+
+Nothing here knows a method: every stored class declares which of its arrays may be in fewer bits (precision.py), and
+every dense classifier is a LabelRows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail.corpus import Documents
+from longtail.errors import ConfigError
+from longtail.invariants import Array, declared
+from longtail.precision import DTYPES, INT8, stored_as
+from longtail.predict.predictor import Predictor, model_of
+from longtail.predict.saving import write_model
+from longtail.rankers.coarse import FROM, coarsened
+from longtail.rankers.label_rows import LabelRows
+from longtail.shortlist import Shortlist
+from longtail.train.machine import size, size_on_disk
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A model in fewer bits, and what it and its original take on disk, in bytes."""
+
+    model: Predictor
+    precision: str
+    before: int
+    after: int
+
+
+def smaller(
+    model: Predictor, precision: str | None = None, max_size: int | None = None, sample: Documents | None = None
+) -> Smaller:
+    """A model in fewer bits: int8 unless told, and with `max_size` alone in the most bits that fit.
+
+    `sample` are documents like those that will be asked about; without them label texts are taken.  They are read only
+    where a model has so many rows that two levels of them may pay.
+    """
+    given = model_of(model)
+    ready = in_two_levels(given, sample)
+    before, sizes = expected_size(given), {wanted: expected_size(ready, wanted) for wanted in DTYPES}
+    if precision is None:
+        precision = INT8 if max_size is None else next((p for p in DTYPES if sizes[p] <= max_size), INT8)
+    stored_as(precision, np.zeros((0, 0), np.float32))  # an unknown precision should not wait for the work
+    if max_size is not None and sizes[precision] > max_size:
+        least = min(sizes, key=sizes.__getitem__)
+        raise ConfigError(
+            f"the model takes {size(sizes[precision])} as {precision}, and {size(max_size)} are allowed; "
+            f"the smallest it can be is {size(sizes[least])} as {least}"
+        )
+    return Smaller(in_precision(ready, precision), precision, before, sizes[precision])
+
+
+def in_precision(value: Any, precision: str) -> Any:  # noqa: ANN401 - any stored value
+    """The same with every table that may be in fewer bits in these."""
+
+    def change(part: Any) -> Any:  # noqa: ANN401
+        new: dict[str, Any] = {}
+        for name, scales in _tables(part):
+            new[name], new[scales] = stored_as(precision, getattr(part, name), getattr(part, scales))
+        return dataclasses.replace(part, **new) if new else part
+
+    return everywhere(value, change)
+
+
+def everywhere(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+    """A value with `change` applied to each dataclass in it, inner ones first; what does not change stays the same."""
+    if isinstance(value, (list, tuple)):
+        items = [everywhere(part, change) for part in value]
+        return value if all(new is old for new, old in zip(items, value)) else type(value)(items)
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    old = {item.name: getattr(value, item.name) for item in dataclasses.fields(value) if item.init}
+    parts = {name: everywhere(part, change) for name, part in old.items()}
+    changed = {name: part for name, part in parts.items() if part is not old[name]}
+    return change(dataclasses.replace(value, **changed) if changed else value)
+
+
+def _tables(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """The fields of a dataclass that may be in fewer bits, each with the field of its scales."""
+    return ((name, rule.scales) for name, rule in declared(part, Array) if rule.scales is not None)
+
+
+# -- size --------------------------------------------------------------------------------------------------------------
+
+
+def expected_size(model: Predictor, precision: str = "fp32") -> int:
+    """Bytes that a model takes on disk in a precision, without writing its tables."""
+    count = 0
+
+    def emptied(part: Any) -> Any:  # noqa: ANN401
+        nonlocal count
+        new: dict[str, Any] = {}
+        for name, scales in _tables(part):
+            rows = getattr(part, name)
+            stored = min(rows.dtype, DTYPES[precision], key=lambda dtype: dtype.itemsize)
+            count += rows.size * stored.itemsize + 4 * len(rows) * (stored == np.int8)
+            new[name], new[scales] = rows[:0], None
+        return dataclasses.replace(part, **new) if new else part
+
+    hollow = everywhere(model, emptied)
+    with tempfile.TemporaryDirectory() as place:
+        write_model(hollow, Path(place) / "model")
+        return count + size_on_disk(Path(place))
+
+
+# -- two levels --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Watched(LabelRows):
+    """Rows that remember what they were compared with."""
+
+    asked: list[tuple[np.ndarray, int]] = field(default_factory=list)
+
+    def top(self, vectors: np.ndarray, k: int) -> Shortlist:
+        self.asked.append((vectors, k))
+        return super().top(vectors, k)
+
+    def coarsened(self) -> LabelRows:
+        plain = LabelRows(self.rows, self.biases, self.clusters, self.scales, self.coarse)
+        if not self.asked:
+            return plain
+        return coarsened(plain, np.concatenate([vectors for vectors, _ in self.asked]), max(k for _, k in self.asked))
+
+
+def in_two_levels(model: Predictor, sample: Documents | None = None) -> Predictor:
+    """The same with two levels wherever a model looks for the top of many rows, and where that pays."""
+    watched = everywhere(model, _watched)
+    if watched is model:
+        return model
+    watched.rank(_some(model, sample), 10)
+    return everywhere(watched, lambda part: part.coarsened() if isinstance(part, _Watched) else part)
+
+
+def _watched(part: Any) -> Any:  # noqa: ANN401
+    if type(part) is LabelRows and part.clusters is None and len(part) >= FROM:
+        return _Watched(part.rows, part.biases, part.clusters, part.scales, part.coarse)
+    return part
+
+
+def _some(model: Predictor, sample: Documents | None) -> Documents:
+    """At most SAMPLE documents, or texts of labels where there are none."""
+    if sample is not None:
+        return sample[np.sort(np.random.default_rng(0).permutation(len(sample))[:SAMPLE])]
+    step = max(1, len(model.labels) // SAMPLE)
+    labels = (model.labels[at] for at in range(0, len(model.labels), step))
+    return Documents.of(label.text or label.name for label in labels)
+
+
+SAMPLE = 8000  # documents: a coarse row has a few hundred numbers to fit

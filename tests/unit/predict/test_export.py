@@ -1,0 +1,158 @@
+"""Smaller models: what becomes of their tables, what they take on disk, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pytest
+
+from longtail import combine, fit
+from longtail import open as open_model
+from longtail.corpus import Documents, Splits
+from longtail.errors import LongtailError
+from longtail.invariants import Array
+from longtail.precision import STORED
+from longtail.predict.export import everywhere, expected_size, in_precision, in_two_levels, smaller
+from longtail.predict.predictor import Predictor
+from longtail.rankers import coarse
+from longtail.rankers.label_rows import LabelRows
+from longtail.train.machine import size_on_disk
+
+
+@dataclass(frozen=True)
+class Tokens:
+    vectors: Annotated[np.ndarray, Array("tokens dim", STORED, scales="scales")]
+    scales: Annotated[np.ndarray | None, Array("tokens", np.float32)] = None
+
+
+@dataclass(frozen=True)
+class Model:
+    parts: list[Tokens]
+    pair: tuple[LabelRows, int]
+    name: str
+
+
+def made() -> Model:
+    rng = np.random.default_rng(0)
+    rows = LabelRows(rng.standard_normal((3, 5), np.float32), np.zeros(3, np.float32))
+    return Model([Tokens(rng.standard_normal((4, 5), np.float32))], (rows, 7), "x")
+
+
+@pytest.fixture(scope="module")
+def decaf(planted: Splits) -> Predictor:
+    return fit("decaf", planted.train, labels_per_cluster=4)
+
+
+def precisions(model: Predictor) -> set[str]:
+    found: set[str] = set()
+    everywhere(model, lambda part: found.add(part.precision) or part if isinstance(part, LabelRows) else part)
+    return found
+
+
+def test_every_table_becomes_smaller_wherever_it_is():
+    small = in_precision(made(), "int8")
+    assert small.parts[0].vectors.dtype == np.int8 and small.parts[0].scales.shape == (4,)
+    assert small.pair[0].precision == "int8" and small.pair[1] == 7 and small.name == "x"
+
+
+def test_what_has_nothing_to_change_stays_the_same_value():
+    one = made()
+    assert everywhere(one, lambda part: part) is one
+    assert in_precision(one, "fp32") is not None and in_precision(one, "fp32").pair[0].rows is one.pair[0].rows
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_the_size_told_is_the_size_written(decaf: Predictor, tmp_path: Path, precision: str):
+    made = smaller(decaf, precision)
+    made.model.save(tmp_path / "model")
+    written = size_on_disk(tmp_path / "model")
+    assert abs(made.after - written) < 2000, "but for the manifest and headers"
+    assert precisions(open_model(tmp_path / "model")) == {precision}
+
+
+def test_the_most_bits_that_fit_are_used(decaf: Predictor):
+    sizes = {precision: expected_size(decaf, precision) for precision in ("fp32", "fp16", "int8")}
+    assert sizes["fp32"] > sizes["fp16"] > sizes["int8"]
+    for precision, limit in sizes.items():
+        assert smaller(decaf, max_size=limit).precision == precision
+    with pytest.raises(LongtailError, match=r"the smallest it can be is .* as int8"):
+        smaller(decaf, max_size=1000)
+    with pytest.raises(LongtailError, match=r"takes .* as fp16, and .* are allowed; the smallest .* as int8"):
+        smaller(decaf, "fp16", max_size=sizes["int8"])
+
+
+def test_an_unknown_precision_is_refused(decaf: Predictor):
+    with pytest.raises(LongtailError, match="one of fp32, fp16, int8"):
+        smaller(decaf, "int4")
+
+
+def test_an_ensemble_exports_its_members(decaf: Predictor, planted: Splits, tmp_path: Path):
+    combine([decaf, decaf]).export(tmp_path / "model")
+    assert precisions(open_model(tmp_path / "model")) == {"int8"}
+
+
+def test_a_model_of_the_format_before_is_read(decaf: Predictor, planted: Splits, tmp_path: Path):
+    """Format 2 had neither scales nor coarse rows."""
+    import json
+
+    from tests.mutants import vouch
+
+    decaf.save(tmp_path / "model")
+    about = json.loads((tmp_path / "model" / "model.json").read_text())
+
+    def before(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: before(part) for name, part in value.items() if name not in ("scales", "coarse")}
+        return [before(part) for part in value] if isinstance(value, list) else value
+
+    (tmp_path / "model" / "model.json").write_text(json.dumps(about | {"format": 2, "state": before(about["state"])}))
+    vouch(tmp_path / "model")
+    old, new = (one.rank(planted.test.documents, 5) for one in (open_model(tmp_path / "model"), decaf))
+    assert np.array_equal(old.labels, new.labels) and np.array_equal(old.scores, new.scores)
+
+
+def test_many_rows_are_found_in_two_levels(planted: Splits, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """With as few rows as here it never pays, so the limits are set to where it must."""
+    monkeypatch.setattr("longtail.predict.export.FROM", 8)
+    monkeypatch.setattr(coarse, "ROWS_A_CLUSTER", 2)
+    monkeypatch.setattr("longtail.predict.export.coarsened", lambda *given: coarse.coarsened(*given, least=8, worth=9))
+    model = fit("decaf", planted.train, labels_per_cluster=4)
+    in_two_levels(model, planted.train.documents).save(tmp_path / "model")
+    opened = open_model(tmp_path / "model")
+    levels: list[LabelRows] = []
+    everywhere(opened, lambda part: levels.append(part) or part if isinstance(part, LabelRows) else part)
+    assert [rows.coarse is not None for rows in levels] == [True, False]
+    exact, found = (one.rank(planted.test.documents, 3).labels[:, 0] for one in (model, opened))
+    assert (exact == found).mean() > 0.97
+
+
+def test_texts_of_labels_stand_in_for_a_sample(decaf: Predictor):
+    from longtail.predict.export import _some
+
+    assert len(_some(decaf, None)) == len(decaf.labels)
+    assert len(_some(decaf, Documents.of(["a"] * 9000))) == 8000
+
+
+def test_coarse_rows_predict_the_largest_logit():
+    """Rows in 64 tight groups: opening the best few clusters finds all but a hundredth of the exact top."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((64, 16)).astype(np.float32)
+    rows = np.repeat(centers, 32, axis=0) + 0.1 * rng.standard_normal((2048, 16)).astype(np.float32)
+    flat = LabelRows(rows, np.zeros(2048, np.float32))
+    vectors = centers[rng.integers(0, 64, 600)] + 0.3 * rng.standard_normal((600, 16)).astype(np.float32)
+    two = coarse.coarsened(flat, vectors, 10, least=100)
+    assert two.coarse is not None and two.coarse.probes <= 8
+    asked = centers[rng.integers(0, 64, 200)] + 0.3 * rng.standard_normal((200, 16)).astype(np.float32)
+    pairs = zip(flat.top(asked, 10).labels, two.top(asked, 10).labels)
+    assert np.mean([len(set(exact) & set(found)) / 10 for exact, found in pairs]) > 0.97
+
+
+def test_where_all_clusters_must_be_opened_rows_stay_as_they_are():
+    rng = np.random.default_rng(0)
+    flat = LabelRows(rng.standard_normal((512, 64)).astype(np.float32), np.zeros(512, np.float32))
+    assert coarse.coarsened(flat, rng.standard_normal((200, 64)).astype(np.float32), 100, least=100) is flat
+    assert coarse.coarsened(flat, np.zeros((1, 64), np.float32), 3, least=100) is flat
+    assert coarse.coarsened(replace(flat), np.zeros((9, 64), np.float32), 3) is not None
