@@ -155,10 +155,15 @@ def measured(place: Path) -> dict:
     return {name: round(value, 3) for name, value in opened.items()} | latencies(model, texts)
 
 
+def encoder_of(model: Predictor) -> TokenBag:
+    """What reads texts in a drawn model."""
+    return model.model.instances[0].ranker.encoder  # type: ignore[attr-defined]
+
+
 def latencies(model: Predictor, texts: list[str]) -> dict:
     """Of one text at a time: wall time, and processor time, which other programs disturb less."""
     whole = timed(lambda text: model.predict([text], K), texts)
-    bags = [reader_of(model).rows(Documents(Texts.of([text]))) for text in texts[:1000]]  # type: ignore[attr-defined]
+    bags = [encoder_of(model).read(Documents(Texts.of([text]))) for text in texts[:1000]]  # type: ignore[attr-defined]
     dense = timed(lambda bag: model.model.instances[0].rank(bag, K), bags)  # type: ignore[attr-defined]
     shown = {"text to names": whole, "bag to ranking": dense}
     answer = {
@@ -185,7 +190,7 @@ def recall(model: Predictor, texts: list[str]) -> dict:
     if heads.coarse is not None:
         heads = replace(heads, coarse=replace(heads.coarse, probes=len(heads.clusters)))
     exact = replace(one, shortlister=replace(one.shortlister, rows=heads), beam=len(heads))
-    bags = reader_of(model).rows(Documents(Texts.of(texts)))  # type: ignore[attr-defined]
+    bags = encoder_of(model).read(Documents(Texts.of(texts)))  # type: ignore[attr-defined]
     pairs = zip(exact.rank(bags, K).labels, one.rank(bags, K).labels)
     found = np.mean([len(set(all_) & set(some)) / min(K, len(model.labels)) for all_, some in pairs])
     return {f"of the exact top {K}, %": round(100 * float(found), 2)}
