@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import longtail
+from longtail.features.tfidf import Tfidf
+from longtail.features.tokens import Subwords, chunks
 
 # Best peer of each corpus, or the bar set above it: P@1, P@3, P@5, PSP@1, PSP@3, PSP@5.
 BARS = {
@@ -27,3 +30,22 @@ def test_a_method_reaches_its_bar(method: str, corpus: str, real_corpora: Path, 
     model = longtail.fit(method, splits.train, run=tmp_path / "run")
     reached = longtail.evaluate(model, splits.split("test")).metrics
     assert {name: round(reached[name], 2) for name, bar in BARS[method, corpus].items() if reached[name] < bar} == {}
+
+
+CORPORA = ("debian-related", "wordnet-glosses", "wordnet-related", "yso-finna-en", "eurlex57k")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_compiled_pieces_are_those_of_hugging_face_in_every_text(corpus: str, real_corpora: Path):
+    """Which pieces a text has; counts and weights are compared in tests/unit/features/test_bagging.py."""
+    splits = longtail.load(real_corpora / corpus)
+    subwords = Subwords.train(splits.train.texts, 8000)
+    counted = Tfidf(subwords.names, np.ones(len(subwords.names), np.float32), False, subwords)
+    for texts in (splits.train.texts, splits.split("test").texts, splits.train.label_set.words()):
+        for chunk in chunks(texts):
+            starts, columns, _ = counted.rows(chunk)
+            tokens = subwords.encode(chunk)
+            for row in range(len(chunk)):
+                expected = {token for token in tokens[row].tolist() if subwords.names[token] != "[UNK]"}
+                assert set(columns[starts[row] : starts[row + 1]].tolist()) == expected, chunk[row]
