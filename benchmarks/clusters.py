@@ -50,8 +50,7 @@ def compared(rows: LabelRows, fit: np.ndarray, asked: np.ndarray, k: int) -> dic
     result = {}
     for way, level in ways.items():
         for share in SHARES:
-            coarse.RECALL = share
-            probes = coarse._probes(rows, clusters, level, asked, k)
+            probes = coarse._probes(rows, clusters, level, asked, k, share)
             result[f"{way}, rows compared for {share:.0%}"] = round(
                 probes / len(clusters) + len(clusters) / len(rows), 3
             )

@@ -21,7 +21,7 @@ from longtail.invariants import Array, declared
 from longtail.precision import DTYPES, INT8, stored_as
 from longtail.predict.predictor import Predictor, model_of
 from longtail.predict.saving import write_model
-from longtail.rankers.coarse import FROM, coarsened
+from longtail.rankers.coarse import FROM, RECALL, coarsened
 from longtail.rankers.label_rows import LabelRows
 from longtail.shortlist import Shortlist
 from longtail.train.machine import size, size_on_disk
@@ -126,20 +126,24 @@ class _Watched(LabelRows):
         self.asked.append((vectors, k))
         return super().top(vectors, k)
 
-    def coarsened(self) -> LabelRows:
+    def coarsened(self, recall: float) -> LabelRows:
         plain = LabelRows(self.rows, self.biases, self.clusters, self.scales, self.coarse)
         if not self.asked:
             return plain
-        return coarsened(plain, np.concatenate([vectors for vectors, _ in self.asked]), max(k for _, k in self.asked))
+        vectors, k = np.concatenate([vectors for vectors, _ in self.asked]), max(k for _, k in self.asked)
+        return coarsened(plain, vectors, k, recall)
 
 
-def in_two_levels(model: Predictor, sample: Documents | None = None) -> Predictor:
-    """The same with two levels wherever a model looks for the top of many rows, and where that pays."""
+def in_two_levels(model: Predictor, sample: Documents | None = None, recall: float = RECALL) -> Predictor:
+    """The same with two levels wherever a model looks for the top of many rows, and where that pays.
+
+    `recall` is the share of the exact top rows that must be found for documents like the sample.
+    """
     watched = everywhere(model, _watched)
     if watched is model:
         return model
     watched.rank(_some(model, sample), 10)
-    return everywhere(watched, lambda part: part.coarsened() if isinstance(part, _Watched) else part)
+    return everywhere(watched, lambda part: part.coarsened(recall) if isinstance(part, _Watched) else part)
 
 
 def _watched(part: Any) -> Any:  # noqa: ANN401

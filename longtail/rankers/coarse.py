@@ -26,8 +26,10 @@ WORTH = 1 / 3  # of all rows: where more must be compared for that, two levels d
 RIDGE = 1e-3  # of the mean square of a vector's number
 
 
-def coarsened(rows: LabelRows, vectors: np.ndarray, k: int, least: int = FROM, worth: float = WORTH) -> LabelRows:
-    """The rows in two levels that find 99 % of the top k of documents like these; as they are where it does not pay.
+def coarsened(
+    rows: LabelRows, vectors: np.ndarray, k: int, recall: float = RECALL, least: int = FROM, worth: float = WORTH
+) -> LabelRows:
+    """The rows in two levels that find this share of the top k of documents like these, if that pays.
 
     One half of the vectors (documents, dim) fits the coarse rows, the other half chooses how many clusters are opened.
     """
@@ -36,7 +38,7 @@ def coarsened(rows: LabelRows, vectors: np.ndarray, k: int, least: int = FROM, w
     clusters = balanced_clusters(as_floats(rows.rows, rows.scales), ROWS_A_CLUSTER, seed=0)
     ordered = _in_order(rows, clusters)
     coarse = _fitted(ordered, clusters, vectors[::2])
-    probes = _probes(rows, clusters, coarse, vectors[1::2], k)
+    probes = _probes(rows, clusters, coarse, vectors[1::2], k, recall)
     if len(clusters) + probes * len(rows) / len(clusters) > worth * len(rows):
         return rows
     return replace(ordered, clusters=clusters, coarse=replace(coarse, probes=probes))
@@ -71,11 +73,11 @@ def _largest_inside(ordered: LabelRows, clusters: Clusters, vectors: np.ndarray)
 CHUNK = 256  # documents whose logits of all rows are held at once
 
 
-def _probes(rows: LabelRows, clusters: Clusters, coarse: Coarse, vectors: np.ndarray, k: int) -> int:
-    """How many clusters must be opened so that RECALL of the exact top k are inside."""
+def _probes(rows: LabelRows, clusters: Clusters, coarse: Coarse, vectors: np.ndarray, k: int, recall: float) -> int:
+    """How many clusters must be opened so that this share of the exact top k is inside."""
     exact = rows.top(vectors, min(k, len(rows))).labels
     every = replace(coarse, probes=len(clusters)).opened(vectors)
     place = np.empty_like(every)
     np.put_along_axis(place, every, np.arange(len(clusters), dtype=every.dtype)[None], axis=1)
     needed = np.take_along_axis(place, clusters.of_label[exact], axis=1)
-    return math.floor(np.quantile(needed, RECALL, method="higher")) + 1
+    return math.floor(np.quantile(needed, recall, method="higher")) + 1
