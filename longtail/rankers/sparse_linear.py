@@ -13,6 +13,9 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.corpus import Documents
+from longtail.features.bags import Bags
+from longtail.features.spans import ReadText
 from longtail.invariants import Array, agree
 from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, rows_of
@@ -20,6 +23,7 @@ from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import score_candidates
 from longtail.kernels.threads import each_in_threads
 from longtail.progress import counting
+from longtail.reasons import Contributions
 from longtail.shortlist import Shortlist
 
 TOGETHER = 64  # labels solved side by side when they share one list of documents
@@ -42,6 +46,21 @@ class SparseLinear:
         agree("features and weights", features.shape[1], self.weights.shape[1])
         rows, weights = rows_of(features), rows_of(self.weights)
         return score_candidates(rows, weights, self.biases, shortlist.labels, n_features=features.shape[1])
+
+    def explained(self, bags: Bags, documents: Documents, labels: np.ndarray, first: int = 0) -> Contributions:
+        """What the words of one document add to w·x + b of some labels; words have the columns from `first`."""
+        read = ReadText.of(bags, documents)
+        return read.explained(self._weights_of(labels, read.columns + first), self.biases[labels])
+
+    def _weights_of(self, labels: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(labels, columns); the columns rise."""
+        weights, bounded = np.zeros((len(labels), len(columns)), np.float32), np.append(columns, -1)
+        for at, label in enumerate(labels.tolist()):
+            own = slice(*self.weights.indptr[label : label + 2])
+            place = np.searchsorted(columns, self.weights.indices[own])
+            known = bounded[place] == self.weights.indices[own]
+            weights[at, place[known]] = self.weights.data[own][known]
+        return weights
 
 
 def train(

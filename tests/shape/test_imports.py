@@ -13,9 +13,9 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 
 # A module may import from its own step and from those left of it.
 FLOW = [
-    {"errors", "progress"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"}, {"features"},
-    {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"}, {"rankers"},
-    {"judge.frequencies", "judge.gains"},
+    {"errors", "progress", "reasons"}, {"config", "corpus"}, {"invariants"}, {"kernels", "store"}, {"data"},
+    {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
+    {"rankers"}, {"judge.frequencies", "judge.gains"},
     {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"},
     {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip

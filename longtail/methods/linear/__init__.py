@@ -20,22 +20,26 @@ from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, features_expected, words_expected
+from longtail.features.spans import ReadText
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, Tree, tree_over
 from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
 from longtail.judge.ensemble import average
 from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.entries import entries
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import available_cores
 from longtail.methods.shared.preparation import cluster_labels, refuse_unlabelled
 from longtail.rankers import sparse_linear
 from longtail.rankers.frequent import label_shares, where_silent
 from longtail.ranking import Ranking
+from longtail.reasons import NAMED, Proposal, Reasons, average_of
 from longtail.train.run import Need, Run
 
 CPU_ONLY = True  # nothing here learns with torch
@@ -98,6 +102,11 @@ class Level:
         """A walk meets the nodes of a feature in order."""
         check_rising_in_runs("nodes", self.nodes, self.starts)
 
+    def of(self, features: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (nodes, features) and biases (nodes,) of some nodes; 0 at PAD."""
+        found = entries((self.starts, self.nodes, self.weights), features, nodes).T
+        return found, np.where(nodes == PAD, np.float32(0), self.biases[nodes])
+
 
 @dataclass(frozen=True)
 class Descent:
@@ -119,6 +128,27 @@ class Descent:
         clusters, beliefs = reach(self.tree, upper, rows, beam, power)
         path = clusters, beliefs**cluster_weight
         return Ranking(*open_level(self.tree.starts[-1], last, self.tree.labels, rows, path, k, power))
+
+    def reasons(self, read: ReadText, labels: np.ndarray, power: float) -> Reasons:
+        """What words add to the margins of the labels' leaves, and the nodes above these with their beliefs.
+
+        A label that hangs nowhere has no classifier: nothing adds to a margin of 0.
+        """
+        leaves = self.tree.leaves(labels)
+        words = read.explained(*self.levels[-1].of(read.columns, leaves))
+        proposals: list[list[Proposal]] = [[] for _ in labels]
+        beliefs, paths = np.ones(len(labels)), self.tree.above(leaves)
+        for at, (level, nodes) in enumerate(zip(self.levels, paths), 1):
+            beliefs = beliefs * belief_of(read.margins(*level.of(read.columns, nodes)), power)
+            for found, node, belief in zip(proposals, nodes.tolist(), beliefs.tolist()):
+                if node != PAD:
+                    found.append(Proposal(node, belief, self.tree.under(at, node)[:NAMED]))
+        return Reasons(words, proposals)
+
+
+def belief_of(margins: np.ndarray, power: float) -> np.ndarray:
+    """exp(-max(0, 1 - z)^power), or 1 / (1 + exp(-z)) where the power is 0: what kernels/sparse_scores.py computes."""
+    return expit(margins) if power == 0 else np.exp(-(np.maximum(0, 1 - margins) ** power))
 
 
 @dataclass(frozen=True)
@@ -154,6 +184,12 @@ class Linear:
         else:
             ranking = average([descent.rank(features, max(k, POOL), *walk) for descent in self.descents], k=k)
         return where_silent(features, self.shares, ranking)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """The mean margin of the trees' leaves, by words, and the nodes above them."""
+        read = ReadText.of(self.bags, documents)
+        each = [descent.reasons(read, labels, self.power) for descent in self.descents]
+        return average_of(each, [1 / len(each)] * len(each))
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
