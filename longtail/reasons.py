@@ -84,6 +84,8 @@ def nothing_proposed(words: Contributions) -> Reasons:
 
 
 def average_of(parts: Sequence[Reasons], weights: Sequence[float]) -> Reasons:
-    """Weighted sums of the words' contributions, and the proposals of all one after the other."""
+    """Weighted sums of the words' contributions, and the proposals of all one after the other; weights add up to 1."""
+    if len(parts) == 1:
+        return parts[0]
     proposals = [list(chain.from_iterable(found)) for found in zip(*(part.proposals for part in parts))]
     return Reasons(mixed([part.words for part in parts], weights), proposals)

@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from longtail.corpus import Corpus, Texts
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.invariants import Array, Unsound, agree, check_indices
+from longtail.kernels.cosines import cosines
 
 MOST = 100_000  # documents
-OF_A_LABEL = 100  # documents that are compared with a text
+OF_A_LABEL = 300  # documents that are compared with a text
 CHARACTERS = 200  # of a text
 WORDS = 32  # of a document, the heaviest
 SHOWN = 3  # documents of a label in an explanation
@@ -49,7 +50,11 @@ class KeptDocuments:
     def nearest(self, text: str, labels: np.ndarray) -> list[list[tuple[str, float]]]:
         """The documents of each label that are most like a text, and their cosines with it."""
         _, columns, values = self.tfidf.rows(Texts.of([text]))
-        return [self._nearest(self._of(label), columns, values) for label in labels.tolist()]
+        each = [self._of(label) for label in labels.tolist()]
+        together = np.concatenate([self.documents[:0], *each])
+        alike = cosines((self.starts, self.words, self.weights), together, columns, values)
+        ends = np.cumsum([len(documents) for documents in each])[:-1]
+        return [self._best(*pair) for pair in zip(each, np.split(alike, ends))] if each else []
 
     def _of(self, label: int) -> np.ndarray:
         """The documents of a label; a label that was added later has none."""
@@ -57,19 +62,9 @@ class KeptDocuments:
             return self.documents[:0]
         return self.documents[self.label_starts[label] : self.label_starts[label + 1]]
 
-    def _nearest(self, documents: np.ndarray, columns: np.ndarray, values: np.ndarray) -> list[tuple[str, float]]:
-        lengths = self.starts[documents + 1] - self.starts[documents]
-        ends = np.cumsum(lengths)
-        inside = np.arange(lengths.sum()) + np.repeat(self.starts[documents] - (ends - lengths), lengths)
-        words, weights = self.words[inside], self.weights[inside] / np.float32(STEPS)
-        place = np.searchsorted(columns, words)
-        known = np.append(columns, -1)[place] == words
-        products = weights * np.append(values, 0)[place] * known
-        of = np.repeat(np.arange(len(documents)), lengths)
-        squares = np.bincount(of, weights * weights, len(documents))
-        cosines = np.bincount(of, products, len(documents)) / np.sqrt(np.maximum(squares, np.finfo(np.float32).tiny))
-        best = np.argsort(-cosines, kind="stable")[:SHOWN]
-        return [(self.texts[int(documents[at])], float(min(cosines[at], 1))) for at in best]
+    def _best(self, documents: np.ndarray, alike: np.ndarray) -> list[tuple[str, float]]:
+        best = np.argsort(-alike, kind="stable")[:SHOWN]
+        return [(self.texts[int(documents[at])], min(float(alike[at]), 1.0)) for at in best]
 
 
 def keep(corpus: Corpus) -> KeptDocuments:
