@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtail.corpus import PAD, Documents
-from longtail.errors import ConfigError, CorpusError
+from longtail.errors import ConfigError, CorpusError, ModelError
 from longtail.predict.predictor import Suggestion
 from longtail.reasons import Proposal, Reasons
 
@@ -132,7 +132,10 @@ def reasons_of(model: Predictor, documents: Documents, labels: np.ndarray) -> Re
     reasons = getattr(model.model, "reasons", None)
     if reasons is None:
         raise ConfigError(f"models of {model.about.method} cannot explain what they suggest")
-    return reasons(documents, labels)
+    found: Reasons = reasons(documents, labels)
+    if not (np.isfinite(found.words.values).all() and np.isfinite(found.words.logits).all()):
+        raise ModelError("the weights of this model add up to NaN or infinity; train it again")
+    return found
 
 
 def _words(text: str, found: Reasons) -> list[list[Word]]:

@@ -64,7 +64,12 @@ class KeptDocuments:
 
     def _best(self, documents: np.ndarray, alike: np.ndarray) -> list[tuple[str, float]]:
         best = np.argsort(-alike, kind="stable")[:SHOWN]
-        return [(self.texts[int(documents[at])], min(float(alike[at]), 1.0)) for at in best]
+        return [(self._text(int(documents[at])), min(float(alike[at]), 1.0)) for at in best]
+
+    def _text(self, document: int) -> str:
+        """As it was written; bytes that are no UTF-8, in a file that somebody changed, become question marks."""
+        begin, end = self.texts.starts[document], self.texts.stops[document]
+        return self.texts.data[begin:end].tobytes().decode("utf-8", "replace")
 
 
 def keep(corpus: Corpus) -> KeptDocuments:
