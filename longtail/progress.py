@@ -26,13 +26,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 Item = TypeVar("Item")
 Say = Callable[[str], None]
+
+
+class Done(Protocol):
+    """What `counting` gives."""
+
+    def __call__(self, amount: float, documents: int = 0) -> None:
+        """So much more is done, which is so many documents."""
+
 
 BAR_SECONDS = 0.2  # between two looks of a bar
 SAY_SECONDS = 60.0  # between two lines, where there is no bar
@@ -59,8 +67,11 @@ def steps(items: Iterable[Item], what: str = "", total: float | None = None) -> 
 
 
 @contextmanager
-def counting(total: float, what: str = "") -> Iterator[Callable[[float], None]]:
-    """A function to call whenever so much more of `total` is done, from any thread; `what` is done, in a few words."""
+def counting(total: float, what: str = "") -> Iterator[Done]:
+    """A function to call whenever so much more of `total` is done, from any thread; `what` is done, in a few words.
+
+    It can be told how many documents that was, and their number a second is shown too.
+    """
     stage = _watched.get()
     if stage is None or stage.busy or total <= 0:
         yield _unheard
@@ -79,7 +90,7 @@ def is_watched() -> bool:
     return stage is not None and not stage.busy
 
 
-def _unheard(amount: float) -> None:
+def _unheard(amount: float, documents: int = 0) -> None:
     """What a count is where nobody watches."""
 
 
@@ -90,13 +101,16 @@ class Count:
         self._stage, self._total, self._what = stage, total, what
         self._done, self._lock, self.began = 0.0, threading.Lock(), time.monotonic()
         self._first: tuple[float, float] | None = None  # of the pace: after what was done first, which may compile
+        self._documents = 0  # since then
 
-    def __call__(self, amount: float) -> None:
-        """So much more is done."""
+    def __call__(self, amount: float, documents: int = 0) -> None:
+        """So much more is done, which is so many documents."""
         with self._lock:
             self._done += amount
             if self._first is None:
                 self._first = self._done, time.monotonic()
+            else:
+                self._documents += documents
         self._stage.show(self.share, self.state, self.seconds_left)
 
     def share(self) -> float:
@@ -111,8 +125,10 @@ class Count:
         return since / done * max(self._total - self._done, 0) if done > 0 and since >= PACE_SECONDS else None
 
     def state(self) -> list[str]:
-        """What is being done, if there is a word for it."""
-        return [self._what] if self._what else []
+        """What is being done, if there is a word for it, and how many documents a second."""
+        since = 0.0 if self._first is None else time.monotonic() - self._first[1]
+        pace = [f"{self._documents / since:,.0f} documents/s"] if self._documents and since >= PACE_SECONDS else []
+        return [self._what, *pace] if self._what else pace
 
 
 # -- for those who watch ------------------------------------------------------------------------------------------
