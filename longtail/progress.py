@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -34,7 +34,15 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Say = Callable[[str], None]
 
-BAR_SECONDS = 0.2  # between two updates of the bar
+
+class Done(Protocol):
+    """What `counting` gives."""
+
+    def __call__(self, amount: float, documents: int = 0) -> None:
+        """So much more is done, which is so many documents."""
+
+
+BAR_SECONDS = 0.2  # between two looks of a bar
 SAY_SECONDS = 60.0  # between two lines, where there is no bar
 FIRST_SECONDS, LONG = 5.0, 30.0  # first line after FIRST_SECONDS if more than LONG seconds are left
 MOMENT = 0.5  # seconds before work outside a stage gets a bar
@@ -59,8 +67,11 @@ def steps(items: Iterable[Item], what: str = "", total: float | None = None) -> 
 
 
 @contextmanager
-def counting(total: float, what: str = "") -> Iterator[Callable[[float], None]]:
-    """Yield a function that adds an amount to the progress towards `total`, from any thread; `what` names the work."""
+def counting(total: float, what: str = "") -> Iterator[Done]:
+    """A function to call whenever so much more of `total` is done, from any thread; `what` is done, in a few words.
+
+    It can be told how many documents that was, and their number a second is shown too.
+    """
     stage = _watched.get()
     if stage is None or stage.busy or total <= 0:
         yield _unheard
@@ -79,8 +90,8 @@ def is_watched() -> bool:
     return stage is not None and not stage.busy
 
 
-def _unheard(amount: float) -> None:
-    """Ignore progress: the count used where nothing is displayed."""
+def _unheard(amount: float, documents: int = 0) -> None:
+    """What a count is where nobody watches."""
 
 
 class Count:
@@ -89,14 +100,17 @@ class Count:
     def __init__(self, stage: Stage, total: float, what: str):
         self._stage, self._total, self._what = stage, total, what
         self._done, self._lock, self.began = 0.0, threading.Lock(), time.monotonic()
-        self._first: tuple[float, float] | None = None  # pace is measured after the first piece, which may compile
+        self._first: tuple[float, float] | None = None  # of the pace: after what was done first, which may compile
+        self._documents = 0  # since then
 
-    def __call__(self, amount: float) -> None:
-        """Add `amount` to the progress."""
+    def __call__(self, amount: float, documents: int = 0) -> None:
+        """So much more is done, which is so many documents."""
         with self._lock:
             self._done += amount
             if self._first is None:
                 self._first = self._done, time.monotonic()
+            else:
+                self._documents += documents
         self._stage.show(self.share, self.state, self.seconds_left)
 
     def share(self) -> float:
@@ -111,8 +125,10 @@ class Count:
         return since / done * max(self._total - self._done, 0) if done > 0 and since >= PACE_SECONDS else None
 
     def state(self) -> list[str]:
-        """Description of the current work, if there is one."""
-        return [self._what] if self._what else []
+        """What is being done, if there is a word for it, and how many documents a second."""
+        since = 0.0 if self._first is None else time.monotonic() - self._first[1]
+        pace = [f"{self._documents / since:,.0f} documents/s"] if self._documents and since >= PACE_SECONDS else []
+        return [self._what, *pace] if self._what else pace
 
 
 # -- displaying progress ------------------------------------------------------------------------------------------

@@ -242,6 +242,8 @@ def answer(model: str, texts: list[str]) -> str:
         opened = longtail.open(model)
         ranking = opened.rank(longtail.Documents.of(texts), k=7)
         opened.predict(texts, k=3)
+        for text in (texts[0], texts[-1], ""):
+            json.dumps(opened.explain(text, k=3).to_json(), allow_nan=False)
     except longtail.LongtailError as error:
         return f"refused: {error!s:.300}".replace("\n", " ")
     except BaseException as error:

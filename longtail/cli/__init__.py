@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from longtail import progress
-from longtail.cli import corpora, models, training
+from longtail.cli import answering, corpora, explaining, models, training
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
 from longtail.kernels import notice
@@ -47,7 +47,8 @@ for command in (
     corpora.split,
     training.train,
     models.evaluate,
-    models.predict,
+    answering.predict,
+    explaining.explain,
     models.ensemble,
     models.export,
     models.info,

@@ -1,23 +1,19 @@
-"""Commands about trained models: evaluate, predict, ensemble, export, info, calibrate."""
+"""Commands about trained models: evaluate, ensemble, export, info, calibrate."""
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longtail import progress
-from longtail.cli.output import say, screen, strict_json, write_json
-from longtail.cli.words import CorpusArgument, ModelArgument, byte_count, cut_offs, numbers, score_or_name, to_write
+from longtail.cli.output import say, screen, write_json
+from longtail.cli.words import CorpusArgument, ModelArgument, byte_count, cut_offs, numbers, to_write
 from longtail.errors import ConfigError
 
 if TYPE_CHECKING:
     from longtail.corpus import Splits
-    from longtail.predict.predictor import Predictor, Suggestion
+    from longtail.predict.predictor import Predictor
 
 
 def evaluate(
@@ -54,47 +50,6 @@ def evaluate(
         edge_plots(opened, plots)
     screen().print(table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
     screen().print(scores_report(result))
-
-
-def predict(
-    model: ModelArgument,
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="[FILE|-]",
-            help="Texts: one a line, or JSON lines, CSV, TSV or Parquet, plain, .gz or .xz; - is standard input.",
-        ),
-    ] = "-",
-    k: Annotated[
-        int | None, typer.Option(min=1, help="How many labels at most: 5, or as many as `auto` was chosen for.")
-    ] = None,
-    threshold: Annotated[
-        str, typer.Option(help="Leave out labels that score less; auto: what `calibrate` chose for the model.")
-    ] = "0",
-) -> None:
-    """Suggest labels: one JSON line per text, in order, as they come."""
-    from longtail.data.queries import STANDARD_INPUT, read_queries
-    from longtail.predict.opening import open_model
-
-    opened = open_model(model)
-    lowest = score_or_name(threshold)
-    if isinstance(lowest, str):
-        say(str(opened.threshold(lowest)))
-    if file == STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty():
-        say("type one text a line; Ctrl-D ends")
-    # Answers on a terminal are all the progress there is to see; behind a pipe, too, a terminal may be written to.
-    to_pipe = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
-    progress.watch(None if sys.stdout.isatty() else say, bar=not to_pipe)
-    for queries in read_queries(file):
-        suggested = opened.predict([query.text for query in queries], k, lowest)
-        sys.stdout.buffer.writelines(_answer(query.id, labels) for query, labels in zip(queries, suggested))
-        sys.stdout.buffer.flush()
-
-
-def _answer(id: str | float | None, labels: list[Suggestion]) -> bytes:
-    """The line of JSON for one text, in UTF-8 whatever the terminal speaks; an id comes back as it was given."""
-    given = {} if id is None else {"id": id}
-    return strict_json(given | {"labels": [label._asdict() for label in labels]}).encode() + b"\n"
 
 
 def ensemble(

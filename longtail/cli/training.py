@@ -60,6 +60,9 @@ def train(
     hold_out: Annotated[
         bool, typer.Option("--hold-out", help="Leave the val split out, for `calibrate` and `ensemble` to choose by.")
     ] = False,
+    keep_documents: Annotated[
+        bool, typer.Option("--keep-documents", help="Keep beginnings of training documents for `explain` to show.")
+    ] = False,
 ) -> None:
     """Train a method on a corpus; the model is RUN/model."""
     from longtail.config import parse_assignment, read_toml
@@ -76,6 +79,7 @@ def train(
     settings |= {} if seed is None else {"seed": seed}
     splits = load(corpus)
     documents = splits.without_valid if hold_out else splits.train
+    settings |= {"keep_documents": keep_documents}
     fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, **settings)
     say(f"done: {run / 'model'}")
     if splits.test is None:

@@ -7,9 +7,9 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -37,20 +37,30 @@ class Block(Generic[Row]):
     path: Path | str  # or a name of the source, such as "standard input"
     numbers: Sequence[int]
     rows: list[Row]
+    bad: Mapping[int, CorpusError] = field(default_factory=dict)  # rows that could not be read, by their position
 
     def wrong(self, at: int, what: str) -> CorpusError:
         """The error to raise about the row at position `at`."""
         return CorpusError(f"{self.path}:{self.numbers[at]}: {what}")
 
-    def converted(self, convert: Callable[[Block[Row], int], Other]) -> Iterator[Block[Other]]:
-        """The block with `convert(block, at)` for every row; if that raises, the rows before the bad one come first."""
+    def converted(
+        self, convert: Callable[[Block[Row], int], Other], instead: Callable[[int, CorpusError], Other] | None = None
+    ) -> Iterator[Block[Other]]:
+        """The block with `convert(block, at)` for every row; where that raises, first the rows before the bad one.
+
+        With `instead`, what that makes of a bad row's number and error takes its place.
+        """
         done: list[Other] = []
-        try:
-            for at in range(len(self.rows)):
+        for at in range(len(self.rows)):
+            try:
+                if at in self.bad:
+                    raise self.bad[at]
                 done.append(convert(self, at))
-        except CorpusError:
-            yield Block(self.path, self.numbers[: len(done)], done)
-            raise
+            except CorpusError as error:
+                if instead is None:
+                    yield Block(self.path, self.numbers[: len(done)], done)
+                    raise
+                done.append(instead(self.numbers[at], error))
         yield Block(self.path, self.numbers, done)
 
 
@@ -68,24 +78,42 @@ def lines(path: Path) -> Iterator[Block[str]]:
             done(file.just_read())
 
 
-def lines_of(pieces: Iterable[bytes], path: Path | str) -> Iterator[Block[str]]:
-    """The lines of UTF-8 bytes that arrive in pieces: after each piece, all lines it completes.
+def lines_of(pieces: Iterable[bytes], path: Path | str, lenient: bool = False) -> Iterator[Block[str]]:
+    """The lines of UTF-8 bytes that arrive in pieces: after each piece, all lines that it ends.
 
-    Only a line feed (with or without a carriage return) ends a line: texts contain other Unicode line breaks, and
-    a labels file must have the same line numbers as its texts file.
+    Only a line feed (with or without a carriage return) ends a line: texts are full of the other characters
+    that Unicode calls line breaks, and a file of labels beside a file of texts must count the same lines.
+    With `lenient`, lines that are not UTF-8 or endless are `bad` rows of their block instead of errors.
     """
-    first, begun = 1, bytearray()
+    first = 1
+    for whole in _whole_lines(pieces):
+        if whole is None and not lenient:
+            raise _endless(path, first)
+        blocks = [Block(path, [first], [""], {0: _endless(path, first)})] if whole is None else None
+        for block in blocks or _decoded(whole or b"", path, first, lenient):
+            yield block
+            first += len(block.rows)
+
+
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes | None]:
+    """All lines that a piece ends, as soon as it is there; None in place of a line that is too long to be kept."""
+    begun, endless = bytearray(), False
     for piece in pieces:
-        _refuse_endless(len(begun) + (piece.find(b"\n") if b"\n" in piece else len(piece)), path, first)
+        if endless:
+            _, feed, piece = piece.partition(b"\n")
+            endless = not feed
+        found = piece.find(b"\n")
+        if len(begun) + (len(piece) if found < 0 else found) > LONGEST_LINE:
+            yield None
+            begun.clear()
+            endless, piece = found < 0, piece[found + 1 :] if found >= 0 else b""
         end = piece.rfind(b"\n") + 1
         if end:
-            for block in _decoded(bytes(begun) + piece[:end], path, first):
-                yield block
-                first += len(block.rows)
+            yield bytes(begun) + piece[:end]
             begun.clear()
         begun += piece[end:]
     if begun:
-        yield from _decoded(bytes(begun), path, first)
+        yield bytes(begun)
 
 
 def first_line(path: Path) -> str:
@@ -93,25 +121,40 @@ def first_line(path: Path) -> str:
     return next((row for block in lines(path) for row in block.rows if row.strip()), "")
 
 
-def _refuse_endless(length: int, path: Path | str, number: int) -> None:
-    if length > LONGEST_LINE:
-        raise CorpusError(
-            f"{path}:{number}: this line is longer than {LONGEST_LINE >> 20} MB, the most a line may hold; "
-            "write one document a line, and cut what is longer"
-        )
+def _endless(path: Path | str, number: int) -> CorpusError:
+    return CorpusError(
+        f"{path}:{number}: this line is longer than {LONGEST_LINE >> 20} MB, the most a line may hold; "
+        "write one document a line, and cut what is longer"
+    )
 
 
-def _decoded(whole: bytes, path: Path | str, first: int) -> Iterator[Block[str]]:
-    """Complete lines as strings; if a byte is not UTF-8, the lines before it come first."""
+def _decoded(whole: bytes, path: Path | str, first: int, lenient: bool) -> Iterator[Block[str]]:
+    """Whole lines as strings; where a byte is not UTF-8, first the lines before it."""
     data = whole.removeprefix(codecs.BOM_UTF8) if first == 1 else whole
     try:
         yield _split(data.decode(), path, first)
     except UnicodeDecodeError as error:
+        if lenient:
+            yield _decoded_each(data, path, first)
+            return
         good = data[: data.rfind(b"\n", 0, error.start) + 1]
         if good:
             yield _split(good.decode(), path, first)
         number, byte = first + good.count(b"\n"), data[error.start]
         raise CorpusError(f"{path}:{number}: byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from None
+
+
+def _decoded_each(data: bytes, path: Path | str, first: int) -> Block[str]:
+    """Whole lines as strings, bad ones apart."""
+    rows, bad = [], {}
+    for at, line in enumerate(data.removesuffix(b"\n").split(b"\n")):
+        try:
+            rows.append(line.decode().removesuffix("\r"))
+        except UnicodeDecodeError as error:
+            rows.append("")
+            byte = f"byte 0x{line[error.start]:02x} is not UTF-8; convert the file to UTF-8"
+            bad[at] = CorpusError(f"{path}:{first + at}: {byte}")
+    return Block(path, range(first, first + len(rows)), rows, bad)
 
 
 def _split(text: str, path: Path | str, first: int) -> Block[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import select
+import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,22 +35,42 @@ class Query(NamedTuple):
     id: Id | None = None
 
 
-def read_queries(source: str) -> Iterator[list[Query]]:
+class Bad(NamedTuple):
+    """A record that cannot be read: the line it begins on (in a Parquet file: its row), what is wrong, and its id."""
+
+    line: int
+    message: str
+    id: Id | None = None
+
+
+def read_queries(source: str, strict: bool = True) -> Iterator[list[Query | Bad]]:
     """Batches of queries from a file, or from standard input ("-"), each as soon as it has arrived.
 
-    The file name extension selects the format: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
-    and may have `id`; JSON lines have the same fields.  Anything else is one text per line, or JSON lines if the first
-    non-blank line holds an object.  Every line or row is one query, including blank ones.
+    The end of a file's name says how to read it: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
+    and may have `id`; JSON lines have the same fields.  Anything else is one text a line, or JSON lines if the first
+    line that is not blank holds an object.  Every line or row is one query, also a blank one.
+
+    A record that cannot be read raises CorpusError, after the queries before it; unless `strict` it is Bad instead.
+    What is wrong with a whole file raises in either case.
     """
+    instead = None if strict else _bad
     if suffix(Path(source)) in TABLES:
-        yield from _batches(_table(Path(source)))
+        yield from _batches(_table(Path(source), instead))
     elif source == STANDARD_INPUT:
-        yield from _batches(_queries(lines_of(_standard_input(), "standard input"), is_json=None))
+        yield from _of_lines(StandardInput(), "standard input", None, instead)
     else:
-        yield from _of_file(Path(source))
+        path = Path(source)
+        yield from _of_lines(Pieces(path), path, True if suffix(path) in JSON_LINES else None, instead)
 
 
-def _batches(blocks: Iterable[Block[Query]]) -> Iterator[list[Query]]:
+Instead = Callable[[int, CorpusError], Query | Bad]
+
+
+def _bad(line: int, error: CorpusError) -> Query | Bad:
+    return Bad(line, str(error), getattr(error, "id", None))
+
+
+def _batches(blocks: Iterable[Block[Query | Bad]]) -> Iterator[list[Query | Bad]]:
     for block in blocks:
         for start in range(0, len(block.rows), BATCH):
             yield block.rows[start : start + BATCH]
@@ -57,50 +79,69 @@ def _batches(blocks: Iterable[Block[Query]]) -> Iterator[list[Query]]:
 # -- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _table(path: Path) -> Iterator[Block[Query]]:
-    for block in rows(path):
+def _table(path: Path, instead: Instead | None) -> Iterator[Block[Query | Bad]]:
+    for block in rows(path, lenient=instead is not None):
         require(block, TEXT)
-        found = Block(path, block.numbers, list(zip(texts(block), block.rows)))
-        yield from found.converted(lambda block, at: Query(block.rows[at][0], _id(block, at, block.rows[at][1])))
+        found = Block(path, block.numbers, list(zip(texts(block), block.rows)), block.bad)
+        yield from found.converted(
+            lambda block, at: Query(block.rows[at][0], _id(block, at, block.rows[at][1])), instead
+        )
 
 
 # -- lines ----------------------------------------------------------------------------------------------------------
 
 
-def _of_file(path: Path) -> Iterator[list[Query]]:
-    """The queries of a file of lines; progress is counted in bytes."""
-    file = Pieces(path)
-    blocks = _queries(lines_of(file, path), is_json=True if suffix(path) in JSON_LINES else None)
-    with counting(file.size, f"answering {path.name}") as done:
+def _of_lines(
+    source: Pieces | StandardInput, path: Path | str, is_json: bool | None, instead: Instead | None
+) -> Iterator[list[Query | Bad]]:
+    """The queries of lines; how far they are counts as bytes of their source."""
+    blocks = _queries(lines_of(source, path, lenient=instead is not None), is_json, instead)
+    name = path.name if isinstance(path, Path) else path
+    with counting(source.size, f"answering {name}") as done:
         for block in blocks:
-            each = file.just_read() / max(len(block.rows), 1)
+            each = source.just_read() / max(len(block.rows), 1)
             for batch in _batches([block]):
                 yield batch
-                done(each * len(batch))
+                done(each * len(batch), len(batch))
 
 
-def _standard_input() -> Iterator[bytes]:
-    """Bytes from standard input, as soon as any arrive.
+class StandardInput:
+    """What has arrived on standard input, as soon as anything has.
 
     Reading the raw descriptor returns what a pipe holds and blocks only while it is empty.  No thread or buffer is
     involved, so that Ctrl-C and errors can end the program while it waits.
     """
-    if sys.stdin is None:
-        raise CorpusError("standard input is closed; give a file with one text a line")
-    with io.FileIO(0, closefd=False) as file:
-        try:
-            # The parent process may have made the descriptor non-blocking: then wait in `select`.
-            while select.select([file], [], []) and (piece := file.read(BLOCK_BYTES)):
-                yield piece
-        except OSError as error:
-            raise CorpusError(f"standard input: cannot be read ({error.strerror or error})") from error
+
+    def __init__(self) -> None:
+        if sys.stdin is None:
+            raise CorpusError("standard input is closed; give a file with one text a line")
+        status = os.fstat(0)
+        self.size = status.st_size if stat.S_ISREG(status.st_mode) else 0  # a file may be read through it
+        self._read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        with io.FileIO(0, closefd=False) as file:
+            try:
+                # Whoever started us may have made the descriptor non-blocking: then only `select` waits.
+                while select.select([file], [], []) and (piece := file.read(BLOCK_BYTES)):
+                    self._read += len(piece)
+                    yield piece
+            except OSError as error:
+                raise CorpusError(f"standard input: cannot be read ({error.strerror or error})") from error
+
+    def just_read(self) -> int:
+        """How many bytes were read since the last time that somebody asked."""
+        read, self._read = self._read, 0
+        return read
 
 
-def _queries(blocks: Iterable[Block[str]], is_json: bool | None) -> Iterator[Block[Query]]:
+def _queries(
+    blocks: Iterable[Block[str]], is_json: bool | None, instead: Instead | None
+) -> Iterator[Block[Query | Bad]]:
     for block in blocks:
         if is_json is None:
             is_json = next((_is_object(line) for line in block.rows if line.strip()), None)
-        yield from block.converted(_from_json if is_json else _from_text)
+        yield from block.converted(_from_json if is_json else _from_text, instead)
 
 
 def _is_object(line: str) -> bool:
@@ -123,7 +164,19 @@ def _from_json(block: Block[str], at: int) -> Query:
     if not block.rows[at].strip():
         return Query("")
     fields = json_object(block, at)
-    return Query(_text(block, at, fields), _id(block, at, fields))
+    id = _id(block, at, fields)
+    try:
+        return Query(_text(block, at, fields), id)
+    except CorpusError as error:
+        raise _WithId(str(error), id) from None
+
+
+class _WithId(CorpusError):
+    """A record that cannot be read, but whose id is known."""
+
+    def __init__(self, message: str, id: Id | None):
+        super().__init__(message)
+        self.id = id
 
 
 # -- fields ---------------------------------------------------------------------------------------------------------

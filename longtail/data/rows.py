@@ -14,15 +14,20 @@ from longtail.errors import CorpusError, MissingExtraError
 from longtail.progress import counting
 
 Fields = dict[str, Any]
-Record = tuple[int, list[str]]  # the cells of a CSV record, and the line it begins on
+Record = tuple[int, list[str] | CorpusError]  # the cells of a CSV record, or why there are none; its first line
 
 FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # the only fields read
 LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
 ROWS_A_BLOCK = 1024  # of CSV and Parquet; small, because a row may be a whole book
 
 
-def rows(path: Path) -> Iterator[Block[Fields]]:
-    """The rows of a file; the extension selects the format."""
+def rows(path: Path, lenient: bool = False) -> Iterator[Block[Fields]]:
+    """The rows of a file, read as the end of its name says.
+
+    With `lenient`, records of CSV and TSV files that cannot be read are `bad` rows of their block instead of errors.
+    """
+    if lenient and suffix(path) in DELIMITERS:
+        return _separated_rows(path, DELIMITERS[suffix(path)], lenient)
     return ROWS[suffix(path)](path)
 
 
@@ -92,28 +97,31 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def csv_rows(path: Path) -> Iterator[Block[Fields]]:
-    """Comma-separated cells under a header; `labels` holds names separated by `|`."""
-    return _separated_rows(path, ",")
+    """Comma-separated cells under a header; `labels` holds names with `|` between them."""
+    return _separated_rows(path, DELIMITERS[".csv"])
 
 
 def tsv_rows(path: Path) -> Iterator[Block[Fields]]:
     """The same with tabs."""
-    return _separated_rows(path, "\t")
+    return _separated_rows(path, DELIMITERS[".tsv"])
 
 
-def _separated_rows(path: Path, delimiter: str) -> Iterator[Block[Fields]]:
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def _separated_rows(path: Path, delimiter: str, lenient: bool = False) -> Iterator[Block[Fields]]:
     records = _records(path, delimiter)
-    number, cells = next(records, (1, []))
-    header = [name.strip() for name in cells]
-    if len(set(header)) < len(header):
-        raise CorpusError(f"{path}:{number}: two columns have the same name: {', '.join(header)}")
+    header = _header(path, *next(records, (1, [])))
     for batch in _batched(records):
         block = Block(path, [number for number, _ in batch], [cells for _, cells in batch])
-        yield from block.converted(lambda block, at: _named(block, at, header))
+        if lenient:
+            yield _named_or_bad(block, header)
+        else:
+            yield from block.converted(lambda block, at: _named(block, at, header))
 
 
 def _batched(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """Records in batches; if one cannot be read, those before it come first."""
+    """Records, a few at a time; where the file cannot be read further, first those before."""
     batch: list[Record] = []
     try:
         for record in records:
@@ -127,8 +135,30 @@ def _batched(records: Iterator[Record]) -> Iterator[list[Record]]:
     yield batch
 
 
-def _named(block: Block[list[str]], at: int, header: list[str]) -> Fields:
+def _header(path: Path, number: int, cells: list[str] | CorpusError) -> list[str]:
+    if isinstance(cells, CorpusError):
+        raise cells
+    header = [name.strip() for name in cells]
+    if len(set(header)) < len(header):
+        raise CorpusError(f"{path}:{number}: two columns have the same name: {', '.join(header)}")
+    return header
+
+
+def _named_or_bad(block: Block[list[str] | CorpusError], header: list[str]) -> Block[Fields]:
+    bad: dict[int, CorpusError] = {}
+
+    def instead(number: int, error: CorpusError) -> Fields:
+        bad[block.numbers.index(number)] = error
+        return dict.fromkeys(header, "")
+
+    [named] = block.converted(lambda block, at: _named(block, at, header), instead)
+    return Block(named.path, named.numbers, named.rows, bad)
+
+
+def _named(block: Block[list[str] | CorpusError], at: int, header: list[str]) -> Fields:
     cells = block.rows[at]
+    if isinstance(cells, CorpusError):
+        raise cells
     if len(cells) != len(header):
         raise block.wrong(at, f"{len(cells)} cells under a header of {len(header)}; put quotes around the delimiter")
     row: Fields = dict(zip(header, cells))
@@ -142,14 +172,18 @@ def _records(path: Path, delimiter: str) -> Iterator[Record]:
     # there is still a limit.  The module has one for the whole process.
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader((f"{line}\n" for block in lines(path) for line in block.rows), delimiter=delimiter, strict=True)
-    number = 1
-    try:
-        for cells in reader:
-            if cells:
-                yield number, cells
-            number = reader.line_num + 1
-    except csv.Error as error:
-        raise CorpusError(f'{path}:{number}: {error}; a quote inside a quoted cell is written ""') from None
+    number, cells = 1, None
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:  # the reader goes on with the next line
+            yield number, CorpusError(f'{path}:{number}: {error}; a quote inside a quoted cell is written ""')
+            cells = []
+        if cells is None:
+            return
+        if cells:
+            yield number, cells
+        number = reader.line_num + 1
 
 
 # -- Parquet --------------------------------------------------------------------------------------------------------

@@ -25,12 +25,14 @@ from longtail.config import setting
 from longtail.corpus import Documents
 from longtail.errors import ConfigError
 from longtail.features.reading import Reader
+from longtail.features.spans import places_in_reader, text_of
 from longtail.invariants import Array, agree
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
 from longtail.precision import STORED
 from longtail.progress import steps
+from longtail.reasons import Contributions
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,15 @@ class GatedBlock:
         """x̂ = ReLU(ℰ_D(x)), (documents, dim) float32."""
         return np.maximum(through_block(sums, self.residual, self.offset, self.identity), 0)
 
+    def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """⟨row, x̂⟩ = ⟨direction, r̂⁰⟩ + constant around one text's r̂⁰ (dim,): directions (rows, dim), constants (rows,).
+
+        With a = [ℰ > 0] and p = [r̂⁰ > 0] as they are for this text, ⟨w, x̂⟩ = ⟨a⊙w, σ(α)⊙r̂⁰ + R(p⊙r̂⁰) + offset⟩.
+        """
+        alive = through_block(total[None], self.residual, self.offset, self.identity)[0] > 0
+        kept = rows * alive
+        return self.identity * kept + (kept @ self.residual) * (total > 0), kept @ self.offset
+
 
 @dataclass(frozen=True)
 class ResidualBlock:
@@ -81,7 +92,15 @@ class ResidualBlock:
     def documents(self, sums: np.ndarray) -> np.ndarray:
         """x̂ = h + ReLU(R h + r), (documents, dim) float32, nonnegative."""
         positive = np.maximum(sums, 0)
-        return positive + np.maximum(through_block(positive, self.residual, self.offset, np.zeros_like(self.offset)), 0)
+        return positive + np.maximum(self._before_relu(positive), 0)
+
+    def _before_relu(self, positive: np.ndarray) -> np.ndarray:
+        return through_block(positive, self.residual, self.offset, np.zeros_like(self.offset))
+
+    def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As of `GatedBlock`: ⟨w, x̂⟩ = ⟨w, h⟩ + ⟨q⊙w, R h + r⟩ with h = p⊙(E x), q = [R h + r > 0], p = [E x > 0]."""
+        kept = rows * (self._before_relu(np.maximum(total, 0)[None])[0] > 0)
+        return (rows + kept @ self.residual) * (total > 0), kept @ self.offset
 
 
 BlockKind = Literal["gated", "residual"]
@@ -123,6 +142,20 @@ class TokenBag:
     def before_block(self, bags: Rows) -> np.ndarray:
         """E r of every bag, (texts, dim) float32."""
         return bag_sums(bags, self.vectors, scales=self.scales)
+
+    def explained(self, documents: Documents, rows: np.ndarray) -> tuple[np.ndarray, Contributions]:
+        """x̂ of one document, (1, dim), and what its words add to ⟨row, x̂⟩ of some rows (rows, dim).
+
+        Blocks are piecewise linear, so ⟨row, x̂⟩ = Σ_t weight_t ⟨E_t, direction⟩ + constant, exactly.
+        """
+        _, tokens, weights = bags = self.read(documents)
+        total = self.before_block(bags)
+        vector, rows = self.block.documents(total), rows.astype(np.float64)
+        directions, constants = self.block.linear_at(total[0], rows)
+        values = (directions @ self.vectors[tokens].T) * weights
+        places = places_in_reader(self.reader, text_of(documents), tokens)
+        added = places.starts, places.stops, places.spread(values)
+        return vector, Contributions(*added, constants, rows @ vector[0])
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32."""

@@ -6,14 +6,16 @@ Every encoder, a class in its own module, has
     read(documents) -> Read      tokenized texts: bags of weighted tokens, or token ids in order
     encode(read) -> array        (documents, dim) float32
     before_block(read)           the same without the block of a bag encoder
-    batches(documents)           indices and vectors of documents, in batches
-    as_start()                   the encoder as initialisation of another training
+    explained(documents, rows)   the vector of one document, and what its words add to ⟨row, vector⟩
+    batches(documents)           vectors of some documents at a time, and which documents they are
+    as_start()                   itself, as another training should start from it
 
 Its training counterpart is in learn/; learn/encoder.py has the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,7 @@ from longtail.encoders.transformer import Transformer, TransformerReading
 from longtail.features.bags import features_expected
 from longtail.features.reading import tokens_expected
 from longtail.features.tfidf import TfidfOptions
+from longtail.reasons import Contributions, mixed
 
 BAG, TRANSFORMER = "bag", "transformer"
 Encoder = TokenBag | Transformer  # in stored models
@@ -36,6 +39,17 @@ def vectors_of(encoder: Encoder, documents: Documents) -> np.ndarray:
     """The vector of every document, (documents, dim) float32."""
     read: Any = encoder.read(documents)
     return encoder.encode(read)
+
+
+def unit_explained(encoders: Sequence[Encoder], documents: Documents, rows: np.ndarray) -> Contributions:
+    """What the words of one document add to ⟨row, vector⟩, its vector those of the encoders in line, of length 1.
+
+    With the length of this document fixed, that is linear in the vectors.
+    """
+    halves = np.split(rows, len(encoders), axis=1)
+    vectors, parts = zip(*(encoder.explained(documents, half) for encoder, half in zip(encoders, halves)))
+    length = max(float(np.linalg.norm(np.concatenate(vectors, axis=1))), float(np.finfo(np.float32).tiny))
+    return mixed(parts, [1 / length] * len(parts))
 
 
 @dataclass(frozen=True)

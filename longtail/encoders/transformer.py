@@ -20,9 +20,11 @@ from longtail.config import setting
 from longtail.corpus import Documents, Texts
 from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError, CorpusError, MissingExtraError
+from longtail.features.spans import Places, pieces_of
 from longtail.features.tokens import Tokens
 from longtail.invariants import Array, Number, Unsound, all_finite
 from longtail.progress import counting
+from longtail.reasons import Contributions
 
 if TYPE_CHECKING:
     from longtail.encoders.learn.transformer import TransformerEncoder
@@ -89,6 +91,28 @@ class Transformer:
         for rows, some in self._encoded(tokens, roughly):
             vectors[rows] = some
         return vectors
+
+    def explained(self, documents: Documents, rows: np.ndarray) -> tuple[np.ndarray, Contributions]:
+        """e of one document, (1, dim), and what its words add to ⟨row, e⟩ of some rows (rows, dim), about.
+
+        Gradient × input: what layers mix cannot be told apart exactly.  The bias is all that is left.
+        """
+        import torch
+
+        text, ids = texts_of(documents)[0], self.read(documents).ids
+        found = pieces_of(text, self.pieces.subwords)[: self.pieces.room]
+        where, given = self._encoder.center.device, np.ascontiguousarray(rows, np.float32)
+        vector, added = (
+            part.cpu().numpy()
+            for part in self._encoder.gradient_times_input(
+                torch.from_numpy(ids).to(where), torch.from_numpy(given).to(where)
+            )
+        )
+        own = added[:, len(self.pieces.before) :][:, : len(found)].astype(np.float64)
+        places = Places.of(text, [(at, [(piece.start, piece.stop)]) for at, piece in enumerate(found)])
+        values, logits = places.spread(own), rows.astype(np.float64) @ vector[0]
+        rest = logits - values.sum(axis=1)
+        return vector, Contributions(places.starts, places.stops, values, rest, logits, approximate=True)
 
     def before_block(self, tokens: Tokens) -> np.ndarray:
         """The same as `encode`: a transformer has no block."""

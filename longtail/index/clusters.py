@@ -6,11 +6,13 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 
+from longtail.corpus import PAD
 from longtail.errors import RunError
 from longtail.invariants import Array, Unsound, agree, check_each_once, check_starts
 from longtail.kernels.borders import check_rows
@@ -18,6 +20,8 @@ from longtail.kernels.csr import frozen, rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved
 from longtail.kernels.threads import each_in_threads
 from longtail.progress import counting
+from longtail.reasons import NAMED, Proposal
+from longtail.shortlist import Shortlist
 from longtail.sparse import sp
 
 
@@ -43,6 +47,27 @@ class Clusters:
         new = np.arange(len(self.labels), len(self.labels) + len(where), dtype=np.int32)
         grown = np.cumsum(np.bincount(where, minlength=len(self)))
         return Clusters(np.insert(self.labels, at, new), self.starts + np.append(0, grown))
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Where every label stands in `labels`; made when first asked for, and never stored."""
+        places = np.empty(len(self.labels), np.int32)
+        places[self.labels] = np.arange(len(places), dtype=np.int32)
+        return places
+
+    def around(self, label: int) -> tuple[int, np.ndarray]:
+        """The cluster of one label, and the labels in it."""
+        cluster = int(np.searchsorted(self.starts, self.places[label], side="right")) - 1
+        return cluster, self[cluster]
+
+    def proposals(self, opened: Shortlist, labels: np.ndarray) -> list[list[Proposal]]:
+        """Of each label its own cluster, if it is among those that one document opened: the first row of `opened`."""
+        beliefs = dict(zip(opened.labels[0].tolist(), opened.belief[0].tolist()))
+        around = [self.around(label) for label in labels.tolist()]
+        return [
+            [Proposal(cluster, beliefs[cluster], members[:NAMED])] if cluster in beliefs else []
+            for cluster, members in around
+        ]
 
     @property
     def of_label(self) -> np.ndarray:
@@ -95,6 +120,35 @@ class Tree:
         for below in range(self.depth, level, -1):
             nodes = self.parents(below)[nodes]
         return nodes
+
+    # -- one label ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _leaf(self) -> np.ndarray:
+        """The leaf of every label up to the largest, PAD where it hangs nowhere; never stored."""
+        leaf = np.full(int(self.labels.max(initial=-1)) + 1, PAD, np.int32)
+        leaf[self.labels] = np.arange(len(self.labels), dtype=np.int32)
+        return leaf
+
+    def leaves(self, labels: np.ndarray) -> np.ndarray:
+        """The nodes of the last level that these labels are, PAD for a label that hangs nowhere."""
+        known = labels < len(self._leaf)
+        return np.where(known, self._leaf[np.where(known, labels, 0)], PAD) if len(self._leaf) else labels * 0 + PAD
+
+    def above(self, leaves: np.ndarray) -> list[np.ndarray]:
+        """The nodes of levels 1, 2, … above each of some leaves; PAD above PAD."""
+        paths, nodes = [], leaves
+        for starts in self.starts[:0:-1]:
+            nodes = np.where(nodes == PAD, PAD, np.searchsorted(starts, nodes, side="right") - 1)
+            paths.append(nodes)
+        return paths[::-1]
+
+    def under(self, level: int, node: int) -> np.ndarray:
+        """The labels under a node."""
+        first, last = node, node + 1
+        for starts in self.starts[level:]:
+            first, last = starts[first], starts[last]
+        return self.labels[first:last]
 
 
 def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: int | list[int]) -> Clusters:

@@ -29,6 +29,7 @@ from longtail.kernels.csr import rows_of
 from longtail.kernels.paths import best_labels
 from longtail.kernels.top import top_of_rows
 from longtail.rankers.label_rows import LabelRows
+from longtail.reasons import FEW, NAMED, Proposal
 from longtail.shortlist import Shortlist
 
 
@@ -166,6 +167,20 @@ class GraphIndex:
         opened, k = self.open(vectors), min(self.shortlist, self.n_labels)
         edges = self.graph.labels, self._scores, self.n_labels
         return Shortlist(*best_labels(opened.labels, opened.belief, *edges, k, add=self.add))
+
+    def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
+        """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
+        opened = self.open(vectors)
+        clusters, beliefs = opened.labels[0], opened.belief[0]
+        edges, scores = self.graph.labels[clusters], self._scores[clusters]
+        found = [(*np.nonzero(edges == label),) for label in labels.tolist()]
+        paths = [sorted(zip(-beliefs[at] * scores[at, edge], clusters[at])) for at, edge in found]
+        return [[self._proposal(int(cluster), -float(less)) for less, cluster in path[:FEW]] for path in paths]
+
+    def _proposal(self, cluster: int, belief: float) -> Proposal:
+        heaviest = np.argsort(-self._scores[cluster], kind="stable")[:NAMED]
+        labels = self.graph.labels[cluster, heaviest]
+        return Proposal(cluster, belief, labels[labels != PAD])
 
     def matches(self, vectors: np.ndarray) -> sp.csr_array:
         """M (9): beliefs in the clusters that each document opens, (documents, clusters)."""

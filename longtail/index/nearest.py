@@ -12,6 +12,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.rankers.label_rows import LabelRows
+from longtail.reasons import Proposal
 from longtail.shortlist import Shortlist
 
 
@@ -88,6 +89,15 @@ class Nearest:
             near = self.directions.top_by_graph(unit(documents), graph, k)
         # A walk that meets fewer than k nodes leaves places empty.
         return Shortlist(np.where(near.labels == PAD, PAD, self.labels[near.labels]), near.belief)
+
+    def proposals(self, documents: np.ndarray, k: int, labels: np.ndarray) -> list[list[Proposal]]:
+        """Of each label itself, with σ(cosine), if it is among the k labels nearest to the one document."""
+        near = self.find(documents, k)
+        beliefs = dict(zip(near.labels[0].tolist(), near.belief[0].tolist()))
+        return [
+            [Proposal(label, beliefs[label], np.array([label]))] if label in beliefs else []
+            for label in labels.tolist()
+        ]
 
     def find_for_many(self, documents: np.ndarray, k: int) -> np.ndarray:
         """The labels that `find` finds, for a training set: faster, and not to the last bit the same."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Generic, TypeVar
 
 from longtail.progress import counting, is_watched
@@ -80,6 +81,39 @@ def each_in_threads(
     if threads == 1:
         return [function(item) for item in items]
     return list(_pool(threads).map(function, items))
+
+
+def in_order(function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None) -> Iterator[Result]:
+    """`function` of every item, in the items' order, as a stream: no more than two items a thread are under way.
+
+    The first one is done by the caller, so that what is made once is there before others need it.  Where the items
+    themselves fail, the results of those before come first.
+
+    >>> list(in_order(len, ["a", "bcd", ""], threads=2))
+    [1, 3, 0]
+    """
+    threads, rest = _allowed(threads, available_cores()), iter(items)
+    for item in islice(rest, 1 if threads > 1 else None):
+        yield function(item)
+    submitted = (_pool(threads).submit(function, item) for item in rest)
+    under_way: deque[Future[Result]] = deque()
+    try:
+        while _filled(under_way, submitted, 2 * threads):
+            yield under_way.popleft().result()
+    finally:  # whoever leaves early must not leave work behind
+        for future in under_way:
+            future.cancel()
+
+
+def _filled(under_way: deque[Future[Result]], submitted: Iterator[Future[Result]], most: int) -> bool:
+    """Whether anything is under way, after as much was submitted as may be; an error waits for its turn."""
+    try:
+        under_way.extend(islice(submitted, most - len(under_way)))
+    except Exception as error:
+        failed: Future[Result] = Future()
+        failed.set_exception(error)
+        under_way.append(failed)
+    return bool(under_way)
 
 
 def available_cores() -> int:

@@ -15,10 +15,12 @@ from longtail.corpus import Documents
 from longtail.errors import ConfigError, ModelError
 from longtail.invariants import Unsound
 from longtail.judge.ensemble import average, shares
+from longtail.predict.explain import reasons_of
 from longtail.predict.labels import label_digest
 from longtail.predict.predictor import About, Predictor, model_of
 from longtail.predict.saving import member_place, write_model
 from longtail.ranking import Ranking
+from longtail.reasons import Reasons, average_of
 
 ENSEMBLE = "ensemble"
 
@@ -44,6 +46,12 @@ class Ensemble:
         asked = [(member, weight) for member, weight in zip(self.members, self.weights) if weight > 0]
         rankings = [member.rank(documents, max(k, self.POOL)) for member, _ in asked]
         return average(rankings, [weight for _, weight in asked], k)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """The weighted mean of the members' logits, by words, and the clusters of all."""
+        total = sum(self.weights)
+        asked = [(member, weight / total) for member, weight in zip(self.members, self.weights) if weight > 0]
+        return average_of([reasons_of(member, documents, labels) for member, _ in asked], [part for _, part in asked])
 
     def write(self, directory: Path) -> dict[str, Any]:
         """Write the members, each a model directory; `model.json` holds the weights (see `Shares`)."""

@@ -17,6 +17,7 @@ from longtail import store
 from longtail.corpus import Corpus, one_split
 from longtail.errors import CorpusError, MissingExtraError
 from longtail.methods import method
+from longtail.predict.kept import keep
 from longtail.predict.opening import open_model
 from longtail.predict.predictor import About, Predictor
 from longtail.train import device as device_of
@@ -33,15 +34,21 @@ def fit(
     say: Callable[[str], None] = silent,
     device: str = "cpu",
     tensorboard: bool = False,
+    keep_documents: bool = False,
     **settings: Any,  # noqa: ANN401 - the method's own Config checks them
 ) -> Predictor:
-    """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped."""
+    """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped.
+
+    With `keep_documents` the model has beginnings of training documents, for `explain` to show.
+    """
     called, corpus = method(name), one_split(corpus, "train")
     if run is not None:
         settings_of.path_of(run, "run")
     _check_corpus(corpus)
     config = settings_of.build(called.Config, settings)
     check_device(name, device)
+    if keep_documents:
+        corpus.texts  # noqa: B018 - raises where there are none, before anything is learned
     with (
         _place(run) as place,
         open_run(
@@ -51,9 +58,12 @@ def fit(
         finished = place / "model"
         if store.finished(finished):
             say(f"{finished} is already there")
+            if keep_documents and (model := open_model(finished)).kept is None:
+                _with_documents(model, corpus, started, wanted=True).save(finished)
         else:
             store.check_target(finished, store.MODEL)  # before hours are spent, not after
-            _trained(name, corpus, config, started).save(finished)
+            model = _trained(name, corpus, config, started)
+            _with_documents(model, corpus, started, wanted=keep_documents).save(finished)
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
@@ -77,6 +87,10 @@ def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # 
     about = About(name, dataclasses.asdict(config), _described(corpus), run.validation, chosen=chosen)
     counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
     return Predictor(model, corpus.label_set, counts, about)
+
+
+def _with_documents(model: Predictor, corpus: Corpus, run: Run, *, wanted: bool) -> Predictor:
+    return dataclasses.replace(model, kept=run.stage("kept-documents", keep, corpus)) if wanted else model
 
 
 def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config

@@ -15,9 +15,10 @@ from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Calibration
 from longtail.methods import method
 from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
+from longtail.predict.kept import KeptDocuments
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
-from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, FORMAT, LABELS, WEIGHTS, member_place
+from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, FORMAT, KEPT, LABELS, WEIGHTS, member_place
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -43,7 +44,8 @@ def _read(directory: Path, depth: int = 0) -> Predictor:
             f"{directory}: {model.n_labels} labels are ranked, {len(counts)} have counts and {len(labels)} have names; "
             "copy the model again"
         )
-    return Predictor(model, labels, counts, about, _read_calibration(directory, plain))
+    kept = _read_kept(directory / KEPT, model.n_labels)
+    return Predictor(model, labels, counts, about, _read_calibration(directory, plain), kept)
 
 
 def read_about(directory: Path, plain: dict[str, Any]) -> About:
@@ -56,6 +58,15 @@ def _read_calibration(directory: Path, plain: dict[str, Any]) -> Calibration | N
     if "calibration" not in plain:
         return None
     return store.read_parts(directory, Calibration, plain["calibration"], CALIBRATION)
+
+
+def _read_kept(directory: Path, n_labels: int) -> KeptDocuments | None:
+    if not directory.is_dir():
+        return None
+    kept = store.read(directory, KeptDocuments)
+    if len(kept.label_starts) - 1 > n_labels:
+        raise ModelError(f"{directory}: documents of more labels than the model has; copy the model again")
+    return kept
 
 
 def _read_counts(path: Path) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,9 +16,13 @@ from longtail.corpus import PAD, Corpus, Documents, Label
 from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.judge.calibration import Calibration, Threshold
+from longtail.predict.kept import KeptDocuments
 from longtail.predict.saving import write_model
 from longtail.ranking import Ranking, check_k, check_threshold
 from longtail.train.machine import free_memory, size, versions
+
+if TYPE_CHECKING:
+    from longtail.predict.explain import Explanation
 
 AUTO = "auto"  # the threshold that was chosen for the model
 
@@ -81,6 +85,7 @@ class Predictor:
     counts: np.ndarray  # (labels,) training documents of each label: propensities and deciles come from it
     about: About
     calibration: Calibration | None = None
+    kept: KeptDocuments | None = None  # training documents for `explain` to show, where the training kept some
 
     def rank(self, documents: Documents, k: int = 5) -> Ranking:
         """The k best labels of each document, as arrays (documents, k).
@@ -132,6 +137,18 @@ class Predictor:
     def _suggestion(self, at: int, score: float) -> Suggestion:
         label = self.labels[at]
         return Suggestion(at, label.id, label.name, score)
+
+    def explain(self, text: str, k: int = 5, label: str | None = None) -> Explanation:
+        """Why the k best labels of a text are suggested, or why the one with the id `label` is or is not."""
+        from longtail.predict.explain import explain
+
+        return explain(self, text, k, label)
+
+    @property
+    def kept_documents(self) -> KeptDocuments | None:
+        """Those of the model, or of the first member of an ensemble that has some."""
+        members = getattr(self.model, "members", ())
+        return self.kept or next((kept for member in members if (kept := member.kept_documents)), None)
 
     def save(self, directory: str | Path) -> None:
         """Write the model directory, whole or not at all.

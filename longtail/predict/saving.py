@@ -8,6 +8,7 @@ model/
 ├── *.json               vocabularies
 ├── labels.jsonl         {"id", "name", "text"} of label i on line i
 ├── label_counts.npy     training documents of each label
+├── documents/           training documents that were kept to be shown in explanations
 ├── members/N/           an ensemble's members, each a model directory
 └── manifest.json        sha256 of every file, written last
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3  # of model directories; a model of another version is refused with a sentence, never misread
 ABOUT, WEIGHTS, CALIBRATION = "model.json", "weights.safetensors", "calibration.safetensors"
+KEPT = "documents"  # a directory of its own: its vocabulary is not the model's
 LABELS, COUNTS = "labels.jsonl", "label_counts.npy"
 
 
@@ -41,7 +43,14 @@ def write_model(predictor: Predictor, directory: Path) -> None:
     identity = {"format": FORMAT, "label_ids": label_digest(predictor.labels)}
     if predictor.calibration is not None:
         about["calibration"] = store.write_parts(directory, predictor.calibration, CALIBRATION)
+    if predictor.kept is not None:
+        store.write(_made(directory / KEPT), predictor.kept)
     store.write_json(directory / ABOUT, identity | about | {"state": state})
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
 
 
 def member_place(directory: Path, at: int) -> Path:

@@ -16,10 +16,13 @@ from typing import Annotated
 
 import numpy as np
 
+from longtail.corpus import Documents
+from longtail.encoders.encoder import Encoder, vectors_of
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
+from longtail.reasons import Reasons, nothing_proposed
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,23 @@ class Clustered:
             return Ranking(best.labels, best.belief)
         narrow = self.discriminator.bottleneck(vectors if again is None else again)
         return self.discriminator.labels.top_inside(narrow, self.generator.top(vectors, self.beam), k)
+
+    def reasons(
+        self, encoder: Encoder, documents: Documents, labels: np.ndarray, again: Encoder | None = None
+    ) -> Reasons:
+        """What the words of one document add to each label's logit, and its cluster where it was opened.
+
+        The bottleneck is linear, so the row of a label on e is W_hᵀ E_l, and its bias ⟨E_l, b_h⟩ + b_l.
+        """
+        if self.discriminator is None:
+            rows, biases = self.generator.of(labels)
+            return nothing_proposed(encoder.explained(documents, rows)[1].with_bias(biases))
+        narrow, bottleneck = self.discriminator.labels, self.discriminator.bottleneck
+        rows, biases = narrow.of(labels)
+        vectors, words = (again or encoder).explained(documents, rows @ bottleneck.weights)
+        opened = self.generator.top(vectors if again is None else vectors_of(encoder, documents), self.beam)
+        assert narrow.clusters is not None
+        return Reasons(words.with_bias(biases + rows @ bottleneck.biases), narrow.clusters.proposals(opened, labels))
 
 
 def each_its_own(n_labels: int) -> Clusters:

@@ -132,6 +132,11 @@ class LabelRows:
     def _fit(self, vectors: np.ndarray) -> None:
         agree("document vectors and rows", vectors.shape[1], self.dim)
 
+    def of(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (labels, dim) and biases (labels,) of these labels, whatever order they lie in."""
+        at = labels if self.clusters is None else self.clusters.places[labels]
+        return self.rows[at], self.biases[at]
+
     # -- other rows ----------------------------------------------------------------------------------------------------
 
     def append(self, rows: np.ndarray, biases: np.ndarray, where: np.ndarray | None = None) -> LabelRows:

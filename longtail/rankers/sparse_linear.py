@@ -13,6 +13,9 @@ from typing import Annotated
 
 import numpy as np
 
+from longtail.corpus import Documents
+from longtail.features.bags import Bags
+from longtail.features.spans import ReadText
 from longtail.invariants import Array, agree
 from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, rows_of
@@ -20,6 +23,7 @@ from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import OneDocument, score_candidates
 from longtail.kernels.threads import PerThread, each_in_threads
 from longtail.progress import counting
+from longtail.reasons import Contributions
 from longtail.shortlist import Shortlist
 from longtail.sparse import sp
 
@@ -56,6 +60,21 @@ class SparseLinear:
     def _rows(self) -> Rows:
         """The weights as compiled loops take them: their starts are as many as labels, and are converted once."""
         return rows_of(self.weights)
+
+    def explained(self, bags: Bags, documents: Documents, labels: np.ndarray, first: int = 0) -> Contributions:
+        """What the words of one document add to w·x + b of some labels; words have the columns from `first`."""
+        read = ReadText.of(bags, documents)
+        return read.explained(self._weights_of(labels, read.columns + first), self.biases[labels])
+
+    def _weights_of(self, labels: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(labels, columns); the columns rise."""
+        weights, bounded = np.zeros((len(labels), len(columns)), np.float32), np.append(columns, -1)
+        for at, label in enumerate(labels.tolist()):
+            own = slice(*self.weights.indptr[label : label + 2])
+            place = np.searchsorted(columns, self.weights.indices[own])
+            known = bounded[place] == self.weights.indices[own]
+            weights[at, place[known]] = self.weights.data[own][known]
+        return weights
 
 
 def train(

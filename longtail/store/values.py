@@ -207,6 +207,8 @@ def _put_arrays(kind: Any, plain: Any, path: str, arrays: dict[str, np.ndarray])
         return _matrix(plain, path, arrays)
     if kind is Texts:
         bytes_, stops = (_named(arrays, _at(path, part)) for part in ("bytes", "stops"))
+        if bytes_.ndim != 1 or stops.ndim != 1 or bytes_.dtype != np.uint8 or stops.dtype != np.int64:
+            raise Unsound(f"{path} must hold bytes, and where each text stops among them")
         starts = np.concatenate([[0], stops]).astype(np.int64)
         invariants.check_starts(f"{path}.stops", starts, len(bytes_))
         return Texts(bytes_, starts[:-1], stops)

@@ -23,6 +23,7 @@ PHRASES = {
     "center": "computing the mean vector of documents",
     "token-vectors": "making the first word vectors",
     "vectors": "computing the vectors of documents",
+    "kept-documents": "keeping documents for explanations",
     # clusters of labels
     "clusters": "grouping labels into clusters",
     "clusters-again": "grouping labels into clusters again",

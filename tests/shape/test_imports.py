@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 
 # A module may import from its own step and from those left of it.
 FLOW = [
-    {"errors", "progress", "sparse"}, {"config", "corpus"}, {"invariants", "precision"}, {"kernels", "store"}, {"data"},
+    {"errors", "progress", "reasons", "sparse"}, {"config", "corpus"}, {"invariants", "precision"},
+    {"kernels", "store"}, {"data"},
     {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
     {"rankers"}, {"judge.frequencies", "judge.gains"},
     {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"},

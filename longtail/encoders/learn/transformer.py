@@ -35,17 +35,31 @@ class TransformerEncoder(nn.Module):
         if recompute:
             self._recompute()
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """e of each text, float32; `ids` (texts, longest) are right-padded."""
+    def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> Tensor:
+        """e of each text, float32; `ids` (texts, longest) are padded behind each text's end.
+
+        `words` are the word vectors of `ids`, (texts, longest, hidden), where somebody wants their gradient.
+        """
         places = torch.arange(ids.shape[1], device=ids.device)
         mask = places < lengths[:, None]
-        inputs = {"input_ids": ids, "attention_mask": mask.long()}
+        inputs = {"input_ids": ids} if words is None else {"inputs_embeds": words}
+        inputs["attention_mask"] = mask.long()
         if self.start.pieces.segment:
             inputs["token_type_ids"] = (places == self._cls(lengths)[:, None]).long() * self.start.pieces.segment
         states = self.model(**inputs, output_hidden_states=True).hidden_states
         # The first hidden state is the word embedding, where [CLS] carries no information about the text.
         last = [self._pooled(state, mask, lengths) for state in states[: -self.layers - 1 : -1]]
         return torch.cat(last, dim=1).float() - self.center
+
+    def gradient_times_input(self, ids: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Of one text: e (1, dim), and ⟨∂⟨row, e⟩/∂E_t, E_t⟩ of every row and token t, (rows, tokens).
+
+        E_t is the token's word vector.  Only to first order is that what the token adds to ⟨row, e⟩.
+        """
+        words = self.model.get_input_embeddings()(ids[None]).detach().requires_grad_()
+        vector = self(ids[None], torch.tensor([len(ids)], device=ids.device), words)
+        added = [(torch.autograd.grad(vector[0] @ row, words, retain_graph=True)[0] * words)[0].sum(1) for row in rows]
+        return vector.detach(), torch.stack(added).detach() if added else words.new_zeros(0, len(ids))
 
     def _pooled(self, state: Tensor, mask: Tensor, lengths: Tensor) -> Tensor:
         """Pool the state of one layer, (texts, longest, hidden), to (texts, hidden)."""

@@ -18,12 +18,15 @@ from longtail.config import setting
 from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.features.bags import Bags, features_expected
 from longtail.features.labels import label_centroids, label_features, label_text_bags
+from longtail.features.spans import ReadText
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, agree, check_indices
 from longtail.kernels.csr import rows_of
+from longtail.kernels.entries import entries
 from longtail.kernels.nearest import nearest
 from longtail.rankers.frequent import label_shares, where_silent
 from longtail.ranking import Ranking
+from longtail.reasons import Reasons, nothing_proposed
 from longtail.train.run import Need, Run
 
 CPU_ONLY = True  # nothing here learns with torch
@@ -72,6 +75,12 @@ class Centroid:
         index = self.centroids.starts, self.centroids.labels, self.centroids.weights
         nearest_labels = Ranking(*nearest(rows_of(features), index, len(self.shares), k))
         return where_silent(features, self.shares, nearest_labels)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What the words of one document add to its cosine with each label's centroid."""
+        read = ReadText.of(self.bags, documents)
+        index = self.centroids.starts, self.centroids.labels, self.centroids.weights
+        return nothing_proposed(read.explained(entries(index, read.columns, labels).T, np.zeros(len(labels))))
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:

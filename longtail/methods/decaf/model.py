@@ -13,6 +13,7 @@ from longtail.invariants import Number, Unsound, agree
 from longtail.judge.ensemble import average
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
+from longtail.reasons import Reasons, average_of
 from longtail.shortlist import Shortlist
 
 
@@ -49,6 +50,14 @@ class Instance:
         weighed = Shortlist(opened.labels, opened.belief**self.belief_weight)
         return self.ranker.rows.top_inside(self.ranker.vectors(read), weighed, k)
 
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What the words of one document add to ⟨w_l, x̂⟩, and the cluster of each label where it was opened."""
+        opened = open_clusters(self.shortlister, self.shortlister.encoder.read(documents), self.beam)
+        rows, biases = self.ranker.rows.of(labels)
+        _, words = self.ranker.encoder.explained(documents, rows)
+        assert self.ranker.rows.clusters is not None
+        return Reasons(words.with_bias(biases), self.ranker.rows.clusters.proposals(opened, labels))
+
 
 @dataclass(frozen=True)
 class Decaf:
@@ -77,6 +86,11 @@ class Decaf:
         if len(self.instances) == 1:
             return self.instances[0].rank(read, k)
         return average([instance.rank(read, max(k, POOL)) for instance in self.instances], k=k)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """The mean logit of the instances, by words, and the clusters of all."""
+        each = [instance.reasons(documents, labels) for instance in self.instances]
+        return average_of(each, [1 / len(each)] * len(each))
 
 
 POOL = 100  # every instance is asked for so many labels: one just below its k may lead in the mean

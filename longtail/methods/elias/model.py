@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.encoder import Encoder
+from longtail.encoders.encoder import Encoder, unit_explained
 from longtail.invariants import Unsound
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.ranking import Ranking
+from longtail.reasons import Contributions, Reasons
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,19 @@ class Elias:
         """The k best labels of each document."""
         parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
         return Ranking.gathered(parts, len(documents), k)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What the words of one document add to w_l·φ + b_l, and the clusters whose edges lead to each label."""
+        if self.graphed is None:
+            assert self.one_vs_all is not None
+            return self.one_vs_all.reasons(self.encoder, documents, labels)
+        rows, biases = self.graphed.labels.of(labels)
+        vectors, words = self.encoder.explained(documents, rows)
+        return Reasons(words.with_bias(biases), self.graphed.index.proposals(vectors, labels))
+
+    def vector_explained(self, documents: Documents, rows: np.ndarray) -> Contributions:
+        """What the words of one document add to ⟨row, vector⟩ of some rows (rows, dim), its vector of length 1."""
+        return unit_explained([self.encoder], documents, rows)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of some documents at a time, and which documents they are."""

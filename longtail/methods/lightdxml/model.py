@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, vectors_of
 from longtail.index.nearest import Nearest
 from longtail.invariants import Number, agree, check_indices
 from longtail.rankers.fusion import Fusion
 from longtail.ranking import Ranking
+from longtail.reasons import Reasons
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,9 @@ class LightDXML:
         """The k best labels of each document's shortlist."""
         vectors = vectors_of(self.encoder, documents)
         return self.fusion.rank(vectors, self.nearest.find(vectors, self.shortlist), k)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What the words of one document add to ⟨w_l, x̂⟩ + b_l, and how near each label is, where it was proposed."""
+        rows, biases = self.fusion.labels.of(labels)
+        vectors, words = self.encoder.explained(documents, rows)
+        return Reasons(words.with_bias(biases), self.nearest.proposals(vectors, self.shortlist, labels))

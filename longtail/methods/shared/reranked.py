@@ -33,6 +33,7 @@ from longtail.rankers import sparse_linear
 from longtail.rankers.fusion import ScoreTree, fit_tree
 from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
+from longtail.reasons import Contributions, Reasons, mixed
 from longtail.shortlist import Shortlist
 from longtail.train.run import Need, Run
 
@@ -91,6 +92,12 @@ class Proposer(Protocol):
     def rank(self, documents: Documents, k: int) -> Ranking:
         """Both."""
 
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What words add to labels' logits."""
+
+    def vector_explained(self, documents: Documents, rows: np.ndarray) -> Contributions:
+        """What words add to ⟨row, vector of length 1⟩."""
+
 
 @dataclass(frozen=True)
 class Reranked:
@@ -141,6 +148,22 @@ class Reranked:
             return both
         judged = self.tree.probabilities(ranker, proposed.scores, self.counts[proposed.labels])
         return np.float32(self.tree_share) * judged + np.float32(1 - self.tree_share) * both
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What words add to w · margin of the ranker + (1 − w) · logit of the proposer, and who proposed the label."""
+        proposed = self.proposer.reasons(documents, labels)
+        parts, weights = [proposed.words], [1 - self.ranker_weight]
+        first = 0
+        if self.reads == "both":
+            first = self.ranker.weights.shape[1] - self.words.n_features
+            parts.append(self.proposer.vector_explained(documents, self._dense_rows(labels, first)))
+            weights.append(self.ranker_weight)
+        parts.append(self.ranker.explained(self.words, documents, labels, first))
+        return Reasons(mixed(parts, [*weights, self.ranker_weight]), proposed.proposals)
+
+    def _dense_rows(self, labels: np.ndarray, dim: int) -> np.ndarray:
+        """The ranker's weights for the proposer's vector, (labels, dim)."""
+        return self.ranker.weights[labels][:, :dim].toarray()
 
 
 def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Ranking) -> np.ndarray:

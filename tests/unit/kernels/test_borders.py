@@ -18,10 +18,12 @@ from longtail.features.bagging import NOT_GIVEN, Bagging
 from longtail.kernels import bags
 from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.blocks import through_block
+from longtail.kernels.cosines import cosines
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.descent import Level, Walk, open_rows, path_for, rank_rows, rank_texts
 from longtail.kernels.dropout import dropped
 from longtail.kernels.dual import Problem, solve, train_block
+from longtail.kernels.entries import entries
 from longtail.kernels.fusion import fused_top
 from longtail.kernels.gates import mixed, mixed_gradients
 from longtail.kernels.graph_search import walk
@@ -54,6 +56,10 @@ from longtail.kernels.words import (
     spell_words,
     with_room,
 )
+
+
+def in_eight_bits(rows: Rows) -> Rows:
+    return rows[0], rows[1], rows[2].astype(np.uint8)
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -126,6 +132,11 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "bag_gradients: empty bags": (lambda: bag_gradients(sparse(2, 3), ones(2, 2)), (no_ints(0), floats(0, 2))),
     "through_block: no texts": (lambda: through_block(floats(0, 2), ones(2, 2), ones(2), ones(2)), floats(0, 2)),
     "through_block: no numbers": (lambda: through_block(floats(3, 0), ones(0, 0), ones(0), ones(0)), floats(3, 0)),
+    "entries: no rows": (lambda: entries(sparse(2, 3), no_ints(0), ints(1)), floats(0, 1)),
+    "entries: no columns": (lambda: entries(sparse(2, 3), ints(1), no_ints(0)), floats(1, 0)),
+    "entries: nothing there": (lambda: entries(sparse(2, 3), ints(0, 1), ints(2)), floats(2, 1)),
+    "cosines: no documents": (lambda: cosines(in_eight_bits(sparse(2, 3)), no_ints(0), ints(1), ones(1)), floats(0)),
+    "cosines: no words": (lambda: cosines(in_eight_bits(sparse(2, 3)), ints(0, 1), no_ints(0), ones(0)), floats(2)),
     "dropped: nothing": (lambda: dropped(floats(0, 4), 0.5, 1), floats(0, 4)),
     "dropped: none": (lambda: dropped(ones(2, 2), 0.0, 1), ones(2, 2)),
     "solve: no documents": (
@@ -424,6 +435,12 @@ WRONG: dict[str, Callable[[], Any]] = {
     ),
     "move_rows: a row that does not exist": lambda: moved(3, 2, rows=ints(3)),
     "move_rows: step 0": lambda: moved(3, 2, rows=ints(0), step=0),
+    "entries: a row that does not exist": lambda: entries(sparse(2, 3), ints(2), ints(0)),
+    "entries: a row below the first": lambda: entries(sparse(2, 3), ints(-1), ints(0)),
+    "cosines: a document that does not exist": lambda: cosines(
+        in_eight_bits(sparse(2, 3)), ints(2), ints(0), ones(1)
+    ),
+    "cosines: columns without values": lambda: cosines(in_eight_bits(sparse(2, 3)), ints(0), ints(0, 1), ones(1)),
     "score_candidates: a candidate that does not exist": lambda: score_candidates(
         one_entry(0), sparse(2, 3), ones(2), ints([2]), 3
     ),

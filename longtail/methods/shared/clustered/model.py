@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.encoder import Encoder
+from longtail.encoders.encoder import Encoder, unit_explained
 from longtail.invariants import agree
 from longtail.rankers.clustered import Clustered
 from longtail.ranking import Ranking
+from longtail.reasons import Contributions, Reasons
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class ClusteredEncoder:
         """The k best labels of each document by σ(label)·σ(cluster)."""
         parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
         return Ranking.gathered(parts, len(documents), k)
+
+    def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
+        """What the words of one document add to the logits of D, and the cluster of each label where it was opened."""
+        return self.heads.reasons(self.encoder, documents, labels, self.again)
+
+    def vector_explained(self, documents: Documents, rows: np.ndarray) -> Contributions:
+        """What the words of one document add to ⟨row, vector⟩ of some rows (rows, dim), its vector of length 1."""
+        return unit_explained([self.encoder, *([] if self.again is None else [self.again])], documents, rows)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Vectors of some documents at a time, of both encoders side by side, and which documents they are."""
