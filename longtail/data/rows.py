@@ -16,7 +16,7 @@ from longtail.progress import counting
 Fields = dict[str, Any]
 Record = tuple[int, list[str]]  # the cells of a CSV record, and the line it begins on
 
-FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # all that is ever read of a row
+FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name", "examples")  # all that is ever read
 LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
 ROWS_A_BLOCK = 1024  # of CSV and Parquet; small, because a row may be a whole book
 

@@ -37,6 +37,46 @@ class LabelFile(Sequence[Label]):
             pass
         raise ModelError(f"{self.path}:{int(at) + 1}: not a label with id, name and text; copy the model again")
 
+    def all_ids(self) -> list[str]:
+        """The ids of all labels: one JSON list of them is parsed five times as fast as line by line."""
+        try:
+            rows = json.loads(f"[{','.join(self._lines)}]")
+            ids = [row["id"] for row in rows]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            ids = [label.id for label in self]  # which says where the bad line is
+        return ids
+
+
+class MoreLabels(Sequence[Label]):
+    """Labels behind labels, which are not copied."""
+
+    def __init__(self, first: Sequence[Label], more: Sequence[Label]):
+        self.first, self.more = first, more
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.more)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - Sequence's two overloads
+        if isinstance(at, slice):
+            return [self[row] for row in range(*at.indices(len(self)))]
+        place = int(at) + len(self) * (at < 0)
+        if not 0 <= place < len(self):
+            raise IndexError(f"label {at} of {len(self)}")
+        return self.first[place] if place < len(self.first) else self.more[place - len(self.first)]
+
+
+def ids_of(labels: Sequence[Label]) -> dict[str, int]:
+    """The index of every label by its id."""
+    return {id: at for at, id in enumerate(_all_ids(labels))}
+
+
+def _all_ids(labels: Sequence[Label]) -> list[str]:
+    if isinstance(labels, MoreLabels):
+        return [*_all_ids(labels.first), *_all_ids(labels.more)]
+    if isinstance(labels, LabelFile):
+        return labels.all_ids()
+    return list(labels.ids) if isinstance(labels, LabelSet) else [label.id for label in labels]
+
 
 def write_labels(path: Path, labels: Iterable[Label]) -> None:
     """One JSON line a label."""

@@ -110,7 +110,17 @@ class LabelRows:
             clusters=more,
         )
 
+    def silenced(self, labels: np.ndarray) -> LabelRows:
+        """With labels that score 0 whatever the document; their indices stay."""
+        rows, biases = np.array(self.rows), np.array(self.biases)
+        at = labels if self.clusters is None else np.flatnonzero(np.isin(self.clusters.labels, labels))
+        rows[at], biases[at] = 0, SILENT
+        return replace(self, rows=rows, biases=biases)
+
     def part(self, number: int, parts: int) -> LabelRows:
         """Rows number/parts of the way through memory to (number + 1)/parts, as views: one process's share of them."""
         run = slice(len(self) * number // parts, len(self) * (number + 1) // parts)
         return LabelRows(self.rows[run], self.biases[run])
+
+
+SILENT = np.float32(-1e4)  # a logit whose score is 0; finite, as all that is stored

@@ -20,6 +20,7 @@ from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import score_candidates
 from longtail.kernels.threads import each_in_threads
 from longtail.progress import counting
+from longtail.rankers.label_rows import SILENT
 from longtail.shortlist import Shortlist
 
 TOGETHER = 64  # labels solved side by side when they share one list of documents
@@ -42,6 +43,19 @@ class SparseLinear:
         agree("features and weights", features.shape[1], self.weights.shape[1])
         rows, weights = rows_of(features), rows_of(self.weights)
         return score_candidates(rows, weights, self.biases, shortlist.labels, n_features=features.shape[1])
+
+    def with_more(self, directions: sp.csr_array) -> SparseLinear:
+        """With classifiers of length 1 more, (new, features), made as long as half of those there are, and as biased."""
+        squares = self.weights.multiply(self.weights).sum(axis=1)
+        length, bias = np.float32(np.sqrt(np.median(squares))), np.float32(np.median(self.biases))
+        weights = sp.csr_array(sp.vstack([self.weights, directions * length], format="csr"))
+        return SparseLinear(weights, np.append(self.biases, np.full(directions.shape[0], bias)))
+
+    def silenced(self, labels: np.ndarray) -> SparseLinear:
+        """With labels whose margins are far below all others."""
+        biases = np.array(self.biases)
+        biases[labels] = SILENT
+        return replace(self, biases=biases)
 
 
 def train(
