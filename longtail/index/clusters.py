@@ -96,7 +96,6 @@ class Tree:
             nodes = self.parents(below)[nodes]
         return nodes
 
-
     def with_more(self, labels: np.ndarray, where: np.ndarray) -> tuple[Tree, np.ndarray]:
         """With more labels, each behind the others of a last cluster; and which node of the last level each becomes."""
         behind = self.starts[-1][where + 1]

@@ -48,7 +48,7 @@ def add_labels(model: Predictor, labels: Iterable[NewLabel | Mapping[str, Any]])
     if not given:
         return model
     _refuse_known(model, given)
-    described = Described.of(given)
+    described = Described.of(given, known_texts(model))
     grown = _extensible(model, "added").with_labels(described)
     return replace(
         model,
@@ -57,6 +57,16 @@ def add_labels(model: Predictor, labels: Iterable[NewLabel | Mapping[str, Any]])
         counts=np.append(model.counts, described.examples.astype(model.counts.dtype)),
         about=replace(model.about, added=model.about.added + len(given)),
     )
+
+
+def known_texts(model: Predictor) -> dict[int, str]:
+    """The words of some labels that the model was trained with, by index; the same ones whatever was added since."""
+    trained = len(model.labels) - model.about.added
+    some = np.unique(np.linspace(0, max(trained, 1) - 1, KNOWN).astype(np.int64))
+    return {label: model.labels[label].words for label in some.tolist()}
+
+
+KNOWN = 64  # labels by whose texts and rows new ones are measured
 
 
 def remove_labels(model: Predictor, ids: Iterable[str]) -> Predictor:

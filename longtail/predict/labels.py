@@ -38,13 +38,15 @@ class LabelFile(Sequence[Label]):
         raise ModelError(f"{self.path}:{int(at) + 1}: not a label with id, name and text; copy the model again")
 
     def all_ids(self) -> list[str]:
-        """The ids of all labels: one JSON list of them is parsed five times as fast as line by line."""
+        """The ids of all labels: one JSON list of all is parsed many times faster than a line after the other."""
         try:
-            rows = json.loads(f"[{','.join(self._lines)}]")
-            ids = [row["id"] for row in rows]
+            lines = self._lines.data.tobytes().rstrip(b"\n").replace(b"\n", b",")
+            ids = [row["id"] for row in json.loads(b"[%b]" % lines)]
+            if len(ids) == len(self) and set(map(type, ids)) <= {str}:
+                return ids
         except (ValueError, TypeError, KeyError, RecursionError):
-            ids = [label.id for label in self]  # which says where the bad line is
-        return ids
+            pass
+        return [label.id for label in self]  # which says where the bad line is
 
 
 class MoreLabels(Sequence[Label]):
@@ -67,7 +69,8 @@ class MoreLabels(Sequence[Label]):
 
 def ids_of(labels: Sequence[Label]) -> dict[str, int]:
     """The index of every label by its id."""
-    return {id: at for at, id in enumerate(_all_ids(labels))}
+    ids = _all_ids(labels)
+    return dict(zip(ids, range(len(ids))))
 
 
 def _all_ids(labels: Sequence[Label]) -> list[str]:

@@ -11,14 +11,16 @@ Here is what scores with weights that no longer learn; learn/clustered.py is wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
+from longtail.features.described import Summary
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
 from longtail.ranking import Ranking
 
 
@@ -48,6 +50,10 @@ class Discriminator:
         if self.labels.clusters is None:
             raise Unsound("label rows in no order of clusters")
 
+    def narrow(self, texts: Summary) -> Summary:
+        """The same texts behind the bottleneck, which takes means to means."""
+        return replace(texts, means=self.bottleneck(texts.means), known=self.bottleneck(texts.known))
+
 
 @dataclass(frozen=True)
 class Clustered:
@@ -74,6 +80,24 @@ class Clustered:
             return Ranking(best.labels, best.belief)
         narrow = self.discriminator.bottleneck(vectors if again is None else again)
         return self.discriminator.labels.top_inside(narrow, self.generator.top(vectors, self.beam), k)
+
+    def with_labels(self, texts: Summary, again: Summary | None = None) -> Clustered:
+        """With new labels, each in the cluster that is believed in most for its texts; `again` are D's own vectors."""
+        if self.discriminator is None:
+            near = self.generator.top_for_many(texts.means, min(NEIGHBOURS, self.n_labels))
+            return replace(self, generator=self.generator.append(*unseen_rows(self.generator, texts, near)))
+        labels, seen = self.discriminator.labels, self.discriminator.narrow(texts if again is None else again)
+        opened = self.generator.top_for_many(texts.means, min(NEAR_CLUSTERS, len(self.generator)))
+        near = labels.top_inside(seen.means, alike(opened), NEIGHBOURS).labels
+        grown = labels.append(*unseen_rows(labels, seen, near), opened[:, 0])
+        return replace(self, discriminator=replace(self.discriminator, labels=grown))
+
+    def without_labels(self, labels: np.ndarray) -> Clustered:
+        """With labels that score 0."""
+        if self.discriminator is None:
+            return replace(self, generator=self.generator.silenced(labels))
+        silenced = self.discriminator.labels.silenced(labels)
+        return replace(self, discriminator=replace(self.discriminator, labels=silenced))
 
 
 def each_its_own(n_labels: int) -> Clusters:

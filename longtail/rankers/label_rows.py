@@ -48,6 +48,11 @@ class LabelRows:
         """Length of a row."""
         return self.rows.shape[1]
 
+    @property
+    def places(self) -> np.ndarray:
+        """Which row is that of each label, (labels,)."""
+        return np.arange(len(self)) if self.clusters is None else np.argsort(self.clusters.labels)
+
     # -- scoring -------------------------------------------------------------------------------------------------------
 
     def logits(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:

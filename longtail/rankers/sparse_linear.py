@@ -45,7 +45,7 @@ class SparseLinear:
         return score_candidates(rows, weights, self.biases, shortlist.labels, n_features=features.shape[1])
 
     def with_more(self, directions: sp.csr_array) -> SparseLinear:
-        """With classifiers of length 1 more, (new, features), made as long as half of those there are, and as biased."""
+        """With more classifiers, of length 1 in `directions`, (new, features), made as long and biased as is usual."""
         squares = self.weights.multiply(self.weights).sum(axis=1)
         length, bias = np.float32(np.sqrt(np.median(squares))), np.float32(np.median(self.biases))
         weights = sp.csr_array(sp.vstack([self.weights, directions * length], format="csr"))
