@@ -125,7 +125,10 @@ class Ranking:
 
     def without(self, pairs: sp.csr_array) -> Ranking:
         """Remove the labels in their document's row of `pairs`; later ones move up."""
-        gone = self.among(pairs)
+        return self.dropped(self.among(pairs))
+
+    def dropped(self, gone: np.ndarray) -> Ranking:
+        """Remove labels where `gone` is true, (documents, k); later ones move up."""
         order = np.argsort(gone, axis=1, kind="stable")
         labels, scores = np.where(gone, PAD, self.labels), np.where(gone, np.float32(0), self.scores)
         return Ranking(np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1))

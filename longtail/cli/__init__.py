@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from longtail import progress
-from longtail.cli import answering, corpora, explaining, models, training
+from longtail.cli import answering, corpora, explaining, labels, models, training
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
 from longtail.kernels import notice
@@ -53,6 +53,8 @@ for command in (
     models.export,
     models.info,
     models.calibrate,
+    labels.add_labels,
+    labels.remove_labels,
     training.methods,
 ):
     app.command()(command)

@@ -16,7 +16,7 @@ from longtail.progress import counting
 Fields = dict[str, Any]
 Record = tuple[int, list[str] | CorpusError]  # the cells of a CSV record, or why there are none; its first line
 
-FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name")  # the only fields read
+FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name", "examples")  # the only fields read
 LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
 ROWS_A_BLOCK = 1024  # of CSV and Parquet; small, because a row may be a whole book
 

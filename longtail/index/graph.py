@@ -13,7 +13,7 @@ A partition is the special case of one edge per label and β = ∞: every edge s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -150,6 +150,8 @@ class GraphIndex:
     shortlist: Annotated[int, Number(1)]
     n_labels: Annotated[int, Number(1)]
     add: bool = False  # whether paths to a label are summed, or only the best counts
+    # Edges to labels added after training, as logarithms of ŝ_c,l: in A they would take from the shares of the others.
+    added: Graph | None = None
 
     def check(self) -> None:
         """Raise Unsound unless there are clusters and edges, and the edges lead to existing labels."""
@@ -157,6 +159,11 @@ class GraphIndex:
         check_indices("edges", self.graph.labels, self.n_labels, pad=True)
         if len(self.clusters) == 0 or self.graph.labels.size == 0:
             raise Unsound("the graph has no clusters or no edges")
+        if self.added is not None:
+            agree("clusters and edges added", len(self.clusters), len(self.added.labels))
+            check_indices("edges added", self.added.labels, self.n_labels, pad=True)
+            if self.added.weights.max(initial=0) > 0:
+                raise Unsound("an edge added is firmer than 1")
 
     def open(self, vectors: np.ndarray) -> Shortlist:
         """The clusters with the largest beliefs (1, 2), (documents, beam)."""
@@ -165,21 +172,20 @@ class GraphIndex:
     def find(self, vectors: np.ndarray) -> Shortlist:
         """The labels with the largest beliefs (6), (documents, K)."""
         opened, k = self.open(vectors), min(self.shortlist, self.n_labels)
-        edges = self.graph.labels, self._scores, self.n_labels
-        return Shortlist(*best_labels(opened.labels, opened.belief, *edges, k, add=self.add))
+        return Shortlist(*best_labels(opened.labels, opened.belief, *self._edges, self.n_labels, k, add=self.add))
 
     def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
         opened = self.open(vectors)
         clusters, beliefs = opened.labels[0], opened.belief[0]
-        edges, scores = self.graph.labels[clusters], self._scores[clusters]
+        edges, scores = (part[clusters] for part in self._edges)
         found = [(*np.nonzero(edges == label),) for label in labels.tolist()]
         paths = [sorted(zip(-beliefs[at] * scores[at, edge], clusters[at])) for at, edge in found]
         return [[self._proposal(int(cluster), -float(less)) for less, cluster in path[:FEW]] for path in paths]
 
     def _proposal(self, cluster: int, belief: float) -> Proposal:
-        heaviest = np.argsort(-self._scores[cluster], kind="stable")[:NAMED]
-        labels = self.graph.labels[cluster, heaviest]
+        edges, scores = self._edges
+        labels = edges[cluster, np.argsort(-scores[cluster], kind="stable")[:NAMED]]
         return Proposal(cluster, belief, labels[labels != PAD])
 
     def matches(self, vectors: np.ndarray) -> sp.csr_array:
@@ -190,8 +196,52 @@ class GraphIndex:
         return sp.csr_array(entries, shape=(len(vectors), len(self.clusters)))
 
     @cached_property
-    def _scores(self) -> np.ndarray:
-        return self.graph.scores(self.beta)
+    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The labels that clusters lead to, and how firmly, (clusters, edges) each."""
+        labels, scores = self.graph.labels, self.graph.scores(self.beta)
+        if self.added is None:
+            return labels, scores
+        firm = np.where(self.added.labels == PAD, 0, np.exp(self.added.weights)).astype(np.float32)
+        return _pads_last(np.hstack([labels, self.added.labels]), np.hstack([scores, firm]))
+
+    def with_labels(self, vectors: np.ndarray) -> GraphIndex:
+        """With more labels, each hanging on the clusters that its vector, (labels, dim), opens first.
+
+        An edge is as firm as the firmest of a trained label is on average.
+        """
+        firm = np.log(self._firmness())
+        where = self.clusters.top_by_softmax(vectors, self.alpha, min(EDGES_ADDED, len(self.clusters))).labels
+        new = np.repeat(np.arange(self.n_labels, self.n_labels + len(vectors), dtype=np.int32), where.shape[1])
+        edges = _by_cluster(where.ravel(), new, len(self.clusters))
+        before = np.empty((len(edges), 0), np.int32) if self.added is None else self.added.labels
+        weights = np.empty(before.shape, np.float32) if self.added is None else self.added.weights
+        all_weights = np.hstack([weights, np.where(edges == PAD, 0, firm).astype(np.float32)])
+        added = Graph(*_pads_last(np.hstack([before, edges]), all_weights))
+        return replace(self, added=added, n_labels=self.n_labels + len(vectors))
+
+    def _firmness(self) -> float:
+        """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere."""
+        scores, inside, best = self.graph.scores(self.beta), self.graph.labels != PAD, np.zeros(self.n_labels)
+        np.maximum.at(best, self.graph.labels[inside], scores[inside])
+        return float(best[best > 0].mean()) if best.any() else 1.0
+
+
+EDGES_ADDED = 3  # clusters that a label added after training hangs on
+
+
+def _by_cluster(clusters: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The labels of every cluster, (clusters, any) with PAD behind."""
+    order, sizes = np.argsort(clusters, kind="stable"), np.bincount(clusters, minlength=n_clusters)
+    inside = np.arange(sizes.max(initial=0)) < sizes[:, None]
+    found = np.full(inside.shape, PAD, np.int32)
+    found[inside] = labels[order]
+    return found
+
+
+def _pads_last(labels: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose labels stand in front of all PAD, where walks end; as wide as the fullest."""
+    order = np.argsort(labels == PAD, axis=1, kind="stable")[:, : max(1, int((labels != PAD).sum(axis=1).max()))]
+    return np.take_along_axis(labels, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
 def graphs_of(part: object) -> Iterator[GraphIndex]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.rankers.label_rows import LabelRows
+from longtail.ranking import Ranking
 from longtail.reasons import Proposal
 from longtail.shortlist import Shortlist
 
@@ -69,26 +70,56 @@ class Graph:
 class Nearest:
     """Labels by direction; a label whose vector is 0 points nowhere and is never found."""
 
-    labels: Annotated[np.ndarray, Array("known", np.int32, rising=True)]
+    labels: Annotated[np.ndarray, Array("known", np.int32)]  # in order; PAD where a node of the graph has lost its own
     directions: LabelRows  # of length 1 and without biases: row i is that of labels[i]
-    graph: Graph | None
+    graph: Graph | None  # over the first directions; all are compared with those behind, which came later
 
     def check(self) -> None:
-        """Every known label has a direction, and the graph a node for it."""
+        """Every known label has a direction, and nodes of the graph have one too."""
         agree("labels and directions", len(self.labels), len(self.directions))
-        if self.graph is not None:
-            agree("directions and nodes", len(self.directions), len(self.graph.starts) - 1)
+        if self.nodes > len(self.directions):
+            raise Unsound(f"the graph has {self.nodes} nodes, and there are {len(self.directions)} directions")
+        if (np.diff(self.labels[self.labels != PAD]) <= 0).any() or PAD in self.labels[self.nodes :]:
+            raise Unsound("labels must rise, and only a node of the graph may be without one")
+
+    @property
+    def nodes(self) -> int:
+        """How many of the directions the graph leads to."""
+        return 0 if self.graph is None else len(self.graph.starts) - 1
 
     def find(self, documents: np.ndarray, k: int) -> Shortlist:
         """The k labels with the largest cosine, and σ(cosine): (documents, k or all there are)."""
-        k = min(k, len(self.labels))
+        k, documents = min(k, len(self.labels)), unit(documents)
         if self.graph is None:
-            near = self.directions.top(unit(documents), k)
+            near = self.directions.top(documents, k)
         else:
             graph = self.graph.links, self.graph.starts, self.graph.levels, self.graph.entry, self.graph.top
-            near = self.directions.top_by_graph(unit(documents), graph, k)
+            near = self.directions.some(slice(self.nodes)).top_by_graph(documents, graph, k)
+            near = near if self.nodes == len(self.labels) else self._with_later(documents, near, k)
         # A walk that meets fewer than k nodes leaves places empty.
-        return Shortlist(np.where(near.labels == PAD, PAD, self.labels[near.labels]), near.belief)
+        named = np.where(near.labels == PAD, PAD, self.labels[near.labels])
+        return Shortlist(named, np.where(named == PAD, np.float32(0), near.belief))
+
+    def _with_later(self, documents: np.ndarray, near: Shortlist, k: int) -> Shortlist:
+        """The k nearest of what the graph found and of the directions behind it."""
+        behind = self.directions.some(slice(self.nodes, None))
+        later = behind.top(documents, min(k, len(behind)))
+        both = np.hstack([near.labels, later.labels + np.int32(self.nodes)]), np.hstack([near.belief, later.belief])
+        best = Ranking.of_candidates(*both, k)
+        return Shortlist(best.labels, best.scores)
+
+    def with_labels(self, first: int, vectors: np.ndarray) -> Nearest:
+        """With labels numbered from `first`, of vectors (labels, dim); those whose vector is 0 are not found."""
+        known = np.flatnonzero(vectors.any(axis=1))
+        directions = self.directions.append(unit(vectors[known]), np.zeros(len(known), np.float32))
+        return replace(self, labels=np.append(self.labels, (first + known).astype(np.int32)), directions=directions)
+
+    def without_labels(self, labels: np.ndarray) -> Nearest:
+        """Without labels; nodes of the graph stay, for the others are found through them."""
+        gone = np.isin(self.labels, labels)
+        kept = ~gone | (np.arange(len(gone)) < self.nodes)
+        labels = np.where(gone, np.int32(PAD), self.labels)[kept]
+        return replace(self, labels=labels, directions=self.directions.some(kept))
 
     def proposals(self, documents: np.ndarray, k: int, labels: np.ndarray) -> list[list[Proposal]]:
         """Of each label itself, with σ(cosine), if it is among the k labels nearest to the one document."""

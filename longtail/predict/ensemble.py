@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from longtail.corpus import Documents
 from longtail.errors import ConfigError, ModelError
+from longtail.features.described import Described
 from longtail.invariants import Unsound
 from longtail.judge.ensemble import average, shares
 from longtail.predict.explain import reasons_of
@@ -52,6 +53,15 @@ class Ensemble:
         total = sum(self.weights)
         asked = [(member, weight / total) for member, weight in zip(self.members, self.weights) if weight > 0]
         return average_of([reasons_of(member, documents, labels) for member, _ in asked], [part for _, part in asked])
+
+    def with_labels(self, new: Described) -> Ensemble:
+        """With more labels in every member."""
+        return replace(self, members=tuple(member.add_labels(new.labels) for member in self.members))
+
+    def without_labels(self, labels: np.ndarray) -> Ensemble:
+        """With members that do not rank these labels."""
+        ids = [self.members[0].labels[label].id for label in labels]
+        return replace(self, members=tuple(member.remove_labels(ids) for member in self.members))
 
     def write(self, directory: Path) -> dict[str, Any]:
         """Write the members, each a model directory; `model.json` holds the weights (see `Shares`)."""

@@ -50,7 +50,9 @@ class ModelInfo:
 
     directory: str
     method: str
-    labels: int
+    labels: int  # that it ranks
+    added: int  # of them after training
+    removed: int  # of them not suggested any more
     documents: int  # that it was trained on
     corpus: str
     fingerprint: str
@@ -81,6 +83,9 @@ def model_info(directory: str | Path) -> ModelInfo:
     return ModelInfo(
         str(place),
         about.method,
+        _labels(about),
+        about.added,
+        len(about.removed),
         *_trained_on(about),
         str(about.corpus.get("fingerprint", "")),
         changed_settings(about),
@@ -112,9 +117,13 @@ def _read(place: Path) -> tuple[dict[str, Any], About]:
     return plain, read_about(place, {"versions": {}} | plain)
 
 
-def _trained_on(about: About) -> tuple[int, int, str]:
+def _labels(about: About) -> int:
     labels = about.corpus.get("labels")
-    return labels if type(labels) is int else 0, about.corpus["documents"], str(about.corpus.get("name", ""))
+    return about.added + labels if type(labels) is int else 0
+
+
+def _trained_on(about: About) -> tuple[int, str]:
+    return about.corpus["documents"], str(about.corpus.get("name", ""))
 
 
 def _threshold(place: Path, plain: dict[str, Any]) -> Threshold | None:
@@ -153,6 +162,6 @@ def _members(place: Path, plain: dict[str, Any], about: About) -> list[Member]:
     weights = store.read_plain(place, Shares, plain.get("state")).weights
     read = [_read(member_place(place, at))[1] for at in range(len(weights))]
     return [
-        Member(weight, member.method, *_trained_on(member), changed_settings(member))
+        Member(weight, member.method, _labels(member), *_trained_on(member), changed_settings(member))
         for weight, member in zip(weights, read)
     ]

@@ -48,8 +48,51 @@ class LabelFile(Sequence[Label]):
             pass
         raise ModelError(f"{self.path}:{at + 1}: not a label with id, name and text; copy the model again")
 
+    def all_ids(self) -> list[str]:
+        """The ids of all labels: one JSON list of all is parsed many times faster than a line after the other."""
+        try:
+            lines = self._lines.data.tobytes().rstrip(b"\n").replace(b"\n", b",")
+            ids = [row["id"] for row in json.loads(b"[%b]" % lines)]
+            if len(ids) == len(self) and set(map(type, ids)) <= {str}:
+                return ids
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        return [label.id for label in self]  # which says where the bad line is
+
 
 REMEMBERED = 1 << 16  # labels, a few dozen megabytes
+
+
+class MoreLabels(Sequence[Label]):
+    """Labels behind labels, which are not copied."""
+
+    def __init__(self, first: Sequence[Label], more: Sequence[Label]):
+        self.first, self.more = first, more
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.more)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - Sequence's two overloads
+        if isinstance(at, slice):
+            return [self[row] for row in range(*at.indices(len(self)))]
+        place = int(at) + len(self) * (at < 0)
+        if not 0 <= place < len(self):
+            raise IndexError(f"label {at} of {len(self)}")
+        return self.first[place] if place < len(self.first) else self.more[place - len(self.first)]
+
+
+def ids_of(labels: Sequence[Label]) -> dict[str, int]:
+    """The index of every label by its id."""
+    ids = _all_ids(labels)
+    return dict(zip(ids, range(len(ids))))
+
+
+def _all_ids(labels: Sequence[Label]) -> list[str]:
+    if isinstance(labels, MoreLabels):
+        return [*_all_ids(labels.first), *_all_ids(labels.more)]
+    if isinstance(labels, LabelFile):
+        return labels.all_ids()
+    return list(labels.ids) if isinstance(labels, LabelSet) else [label.id for label in labels]
 
 
 def write_labels(path: Path, labels: Iterable[Label]) -> None:

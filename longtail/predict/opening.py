@@ -44,6 +44,8 @@ def _read(directory: Path, depth: int = 0) -> Predictor:
             f"{directory}: {model.n_labels} labels are ranked, {len(counts)} have counts and {len(labels)} have names; "
             "copy the model again"
         )
+    if max(about.added, *about.removed, 0) > len(labels) or len(labels) in about.removed:
+        raise ModelError(f"{directory}: more labels were added or removed than there are; copy the model again")
     kept = _read_kept(directory / KEPT, model.n_labels)
     return Predictor(model, labels, counts, about, _read_calibration(directory, plain), kept)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import PAD, Corpus, Documents, Label
+from longtail.data.new_labels import NewLabel
 from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.judge.calibration import Calibration, Threshold
@@ -63,6 +64,8 @@ class About:
     validation: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
     chosen: dict[str, Any] = field(default_factory=dict)  # "settings", "weights", "calibration": by whose documents
+    added: int = 0  # labels added after training: the last ones
+    removed: tuple[int, ...] = ()  # indices of labels that are not suggested any more
 
     def check(self) -> None:
         """What later code asks for is there: documents trained on, and the fingerprints of those who chose."""
@@ -74,6 +77,8 @@ class About:
                 raise Unsound(f"chosen.{what} must say the fingerprint of the documents that chose")
         if not all(type(value) in (int, float) for value in self.validation.values()):
             raise Unsound("validation must hold numbers")
+        if min(self.added, *self.removed, 0) < 0:
+            raise Unsound("labels added and removed are 0 or more")
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,17 @@ class Predictor:
         k = check_k(k)
         _check_documents(documents)
         _refuse_huge(len(documents), min(k, len(self.labels)))
-        ranking = self.model.rank(documents, min(k, len(self.labels)))
+        ranking = self._ranked(documents, min(k, len(self.labels)))
         _refuse_infinite(ranking)
         ranking = ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
         return ranking.padded(min(k, max(len(self.labels), WIDEST)))
+
+    def _ranked(self, documents: Documents, k: int) -> Ranking:
+        if not self.about.removed:
+            return self.model.rank(documents, k)
+        from longtail.predict.add_labels import without_removed
+
+        return without_removed(self.model, documents, k, self.about.removed)
 
     def predict(
         self, texts: Iterable[str], k: int | None = None, threshold: float | str = 0.0
@@ -149,6 +161,21 @@ class Predictor:
         """Those of the model, or of the first member of an ensemble that has some."""
         members = getattr(self.model, "members", ())
         return self.kept or next((kept for member in members if (kept := member.kept_documents)), None)
+
+    def add_labels(self, labels: Iterable[NewLabel | Mapping[str, Any]]) -> Predictor:
+        """With more labels, made of their names, texts and examples: `[{"id": …, "name": …, "examples": […]}]`.
+
+        Nothing is trained.  All labels keep their indices, and the new ones are suggested at once.
+        """
+        from longtail.predict.add_labels import add_labels
+
+        return add_labels(self, labels)
+
+    def remove_labels(self, ids: Iterable[str]) -> Predictor:
+        """Without the labels that have these ids: their indices stay, and they are not suggested any more."""
+        from longtail.predict.add_labels import remove_labels
+
+        return remove_labels(self, ids)
 
     def save(self, directory: str | Path) -> None:
         """Write the model directory, whole or not at all.

@@ -11,16 +11,18 @@ This module is for inference; learn/clustered.py is for training.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, vectors_of
+from longtail.features.described import Summary
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, nothing_proposed
 
@@ -50,6 +52,10 @@ class Discriminator:
         agree("outputs of the bottleneck and label rows", len(self.bottleneck.weights), self.labels.dim)
         if self.labels.clusters is None:
             raise Unsound("label rows in no order of clusters")
+
+    def narrow(self, texts: Summary) -> Summary:
+        """The same texts behind the bottleneck, which takes means to means."""
+        return replace(texts, means=self.bottleneck(texts.means), known=self.bottleneck(texts.known))
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,24 @@ class Clustered:
         opened = self.generator.top(vectors if again is None else vectors_of(encoder, documents), self.beam)
         assert narrow.clusters is not None
         return Reasons(words.with_bias(biases + rows @ bottleneck.biases), narrow.clusters.proposals(opened, labels))
+
+    def with_labels(self, texts: Summary, again: Summary | None = None) -> Clustered:
+        """With new labels, each in the cluster that is believed in most for its texts; `again` are D's own vectors."""
+        if self.discriminator is None:
+            near = self.generator.top_for_many(texts.means, min(NEIGHBOURS, self.n_labels))
+            return replace(self, generator=self.generator.append(*unseen_rows(self.generator, texts, near)))
+        labels, seen = self.discriminator.labels, self.discriminator.narrow(texts if again is None else again)
+        opened = self.generator.top_for_many(texts.means, min(NEAR_CLUSTERS, len(self.generator)))
+        near = labels.top_inside(seen.means, alike(opened), NEIGHBOURS).labels
+        grown = labels.append(*unseen_rows(labels, seen, near), opened[:, 0])
+        return replace(self, discriminator=replace(self.discriminator, labels=grown))
+
+    def without_labels(self, labels: np.ndarray) -> Clustered:
+        """With labels that score 0."""
+        if self.discriminator is None:
+            return replace(self, generator=self.generator.silenced(labels))
+        silenced = self.discriminator.labels.silenced(labels)
+        return replace(self, discriminator=replace(self.discriminator, labels=silenced))
 
 
 def each_its_own(n_labels: int) -> Clusters:

@@ -36,3 +36,10 @@ def where_empty(lengths: np.ndarray, shares: np.ndarray, ranking: Ranking) -> Ra
     labels[silent] = np.pad(order, missing, constant_values=PAD)
     scores[silent] = np.pad(shares[order], missing)
     return Ranking(labels, scores)
+
+
+def without(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The shares, 0 for these labels."""
+    kept = np.array(shares)
+    kept[labels] = 0
+    return kept

@@ -9,15 +9,17 @@ This module is for inference; learn/graphed.py is for training.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 from scipy.special import expit
 
+from longtail.features.described import Summary
 from longtail.index.graph import GraphIndex
 from longtail.invariants import Number, agree
 from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
 
 
@@ -39,3 +41,13 @@ class Graphed:
         found = self.index.find(vectors)
         scores = expit(self.labels.logits(vectors, found.labels)) * found.belief**self.belief_weight
         return Ranking.of_candidates(found.labels, scores, k)
+
+    def with_labels(self, texts: Summary) -> Graphed:
+        """With new labels, hanging on the clusters that their texts open first."""
+        near = self.rank(texts.means, NEIGHBOURS).labels
+        rows = self.labels.append(*unseen_rows(self.labels, texts, near))
+        return replace(self, index=self.index.with_labels(texts.means), labels=rows)
+
+    def without_labels(self, labels: np.ndarray) -> Graphed:
+        """With labels that score 0; their edges stay, for those of other labels have their weights beside them."""
+        return replace(self, labels=self.labels.silenced(labels))

@@ -20,7 +20,7 @@ from longtail.kernels import label_rows as kernels
 from longtail.kernels.fusion import fused_top
 from longtail.kernels.graph_search import walk
 from longtail.kernels.paths import opened
-from longtail.precision import FP32, STORED, precision_of, stored_as
+from longtail.precision import FP32, STORED, as_floats, precision_of, stored_as
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 
@@ -135,7 +135,11 @@ class LabelRows:
     def of(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows (labels, dim) and biases (labels,) of these labels, whatever order they lie in."""
         at = labels if self.clusters is None else self.clusters.places[labels]
-        return self.rows[at], self.biases[at]
+        return as_floats(self.rows[at], None if self.scales is None else self.scales[at]), self.biases[at]
+
+    def sum(self) -> np.ndarray:
+        """The sum of all rows, (dim,) float32."""
+        return self.rows.sum(axis=0, dtype=np.float32) if self.scales is None else self.scales @ self.rows
 
     # -- other rows ----------------------------------------------------------------------------------------------------
 
@@ -164,7 +168,21 @@ class LabelRows:
             scales=None if self.scales is None or scales is None else np.insert(self.scales, at, scales),
         )
 
+    def silenced(self, labels: np.ndarray) -> LabelRows:
+        """With labels that score 0 whatever the document; their indices stay."""
+        rows, biases = np.array(self.rows), np.array(self.biases)
+        at = labels if self.clusters is None else np.flatnonzero(np.isin(self.clusters.labels, labels))
+        rows[at], biases[at] = 0, SILENT
+        return replace(self, rows=rows, biases=biases)
+
     def part(self, number: int, parts: int) -> LabelRows:
         """Rows number/parts of the way through memory to (number + 1)/parts, as views: one process's share of them."""
-        run = slice(len(self) * number // parts, len(self) * (number + 1) // parts)
-        return LabelRows(self.rows[run], self.biases[run], scales=None if self.scales is None else self.scales[run])
+        return self.some(slice(len(self) * number // parts, len(self) * (number + 1) // parts))
+
+    def some(self, which: slice | np.ndarray) -> LabelRows:
+        """Some of the rows, in no order of clusters."""
+        scales = None if self.scales is None else self.scales[which]
+        return LabelRows(self.rows[which], self.biases[which], scales=scales)
+
+
+SILENT = np.float32(-1e4)  # a logit whose score is 0; finite, as all that is stored

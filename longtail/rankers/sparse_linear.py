@@ -23,6 +23,7 @@ from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.sparse_scores import OneDocument, score_candidates
 from longtail.kernels.threads import PerThread, each_in_threads
 from longtail.progress import counting
+from longtail.rankers.label_rows import SILENT
 from longtail.reasons import Contributions
 from longtail.shortlist import Shortlist
 from longtail.sparse import sp
@@ -75,6 +76,19 @@ class SparseLinear:
             known = bounded[place] == self.weights.indices[own]
             weights[at, place[known]] = self.weights.data[own][known]
         return weights
+
+    def with_more(self, directions: sp.csr_array) -> SparseLinear:
+        """With more classifiers, of length 1 in `directions`, (new, features), made as long and biased as is usual."""
+        squares = self.weights.multiply(self.weights).sum(axis=1)
+        length, bias = np.float32(np.sqrt(np.median(squares))), np.float32(np.median(self.biases))
+        weights = sp.csr_array(sp.vstack([self.weights, directions * length], format="csr"))
+        return SparseLinear(weights, np.append(self.biases, np.full(directions.shape[0], bias)))
+
+    def silenced(self, labels: np.ndarray) -> SparseLinear:
+        """With labels whose margins are far below all others."""
+        biases = np.array(self.biases)
+        biases[labels] = SILENT
+        return replace(self, biases=biases)
 
 
 def train(

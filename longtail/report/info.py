@@ -26,7 +26,7 @@ def info_table(info: ModelInfo) -> Table:
 def _model_facts(info: ModelInfo) -> dict[str, list[str]]:
     facts = {
         "method": [info.method],
-        "labels": [f"{info.labels:,}"],
+        "labels": [_labels(info)],
         "trained on": [f"{info.corpus}, {info.documents:,} documents"],
         "settings": [_changed(one) for one in info.settings] or ["defaults"],
         "members": [_member(one) for one in info.members],
@@ -42,6 +42,11 @@ def _model_facts(info: ModelInfo) -> dict[str, list[str]]:
     if info.members:
         del facts["settings"]
     return {name: lines for name, lines in facts.items() if any(lines)}
+
+
+def _labels(info: ModelInfo) -> str:
+    later = {"added after training": info.added, "removed": info.removed}
+    return "; ".join([f"{info.labels:,}", *(f"{count:,} {what}" for what, count in later.items() if count)])
 
 
 def _changed(setting: Changed) -> str:

@@ -8,7 +8,7 @@ one document is enough to be found by.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from longtail.config import setting
 from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.features.bags import Bags, features_expected
+from longtail.features.described import Described
 from longtail.features.labels import label_centroids, label_features, label_text_bags
 from longtail.features.spans import ReadText
 from longtail.features.tfidf import TfidfOptions
@@ -24,7 +25,7 @@ from longtail.invariants import Array, agree, check_indices
 from longtail.kernels.csr import rows_of
 from longtail.kernels.entries import entries
 from longtail.kernels.nearest import nearest
-from longtail.rankers.frequent import label_shares, where_silent
+from longtail.rankers.frequent import label_shares, where_silent, without
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, nothing_proposed
 from longtail.train.run import Need, Run
@@ -49,6 +50,19 @@ class Centroids:
     starts: Annotated[np.ndarray, Array("features+1", np.int64, starts="weights")]
     labels: Annotated[np.ndarray, Array("weights", np.int32)]
     weights: Annotated[np.ndarray, Array("weights", np.float32)]
+
+    def with_more(self, rows: sp.csr_array, first: int) -> Centroids:
+        """With labels numbered from `first`, behind the others of each feature."""
+        new = rows.tocsc()
+        counts = np.diff(new.indptr)
+        at = np.repeat(self.starts[1:], counts)
+        labels = np.insert(self.labels, at, (first + new.indices).astype(np.int32))
+        return Centroids(self.starts + np.append(0, np.cumsum(counts)), labels, np.insert(self.weights, at, new.data))
+
+    def without(self, labels: np.ndarray) -> Centroids:
+        """Without these labels, which no document is near to any more."""
+        kept = ~np.isin(self.labels, labels)
+        return Centroids(np.append(0, np.cumsum(kept))[self.starts], self.labels[kept], self.weights[kept])
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,16 @@ class Centroid:
         read = ReadText.of(self.bags, documents)
         index = self.centroids.starts, self.centroids.labels, self.centroids.weights
         return nothing_proposed(read.explained(entries(index, read.columns, labels).T, np.zeros(len(labels))))
+
+    def with_labels(self, new: Described) -> Centroid:
+        """With new labels, whose centroids are the sums of their texts."""
+        rows = new.directions(self.bags.rows(new.documents))
+        shares = np.append(self.shares, np.zeros(len(new), np.float32))
+        return replace(self, centroids=self.centroids.with_more(rows, self.n_labels), shares=shares)
+
+    def without_labels(self, labels: np.ndarray) -> Centroid:
+        """With labels that are ranked behind all others, if at all."""
+        return replace(self, centroids=self.centroids.without(labels), shares=without(self.shares, labels))
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> Centroid:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder
+from longtail.features.described import Described
 from longtail.invariants import Number, Unsound, agree
 from longtail.judge.ensemble import average
 from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, average_of
 from longtail.shortlist import Shortlist
@@ -58,6 +60,18 @@ class Instance:
         assert self.ranker.rows.clusters is not None
         return Reasons(words.with_bias(biases), self.ranker.rows.clusters.proposals(opened, labels))
 
+    def with_labels(self, read: Any, new: Described) -> Instance:  # noqa: ANN401 - what the encoder reads
+        """With new labels, each in the cluster that the mean of its texts opens first; `read` is of `with_known`."""
+        placed, texts = (new.summary(scorer.vectors(read)) for scorer in (self.shortlister, self.ranker))
+        opened = self.shortlister.rows.top_for_many(placed.means, min(NEAR_CLUSTERS, len(self.shortlister.rows)))
+        near = self.ranker.rows.top_inside(texts.means, alike(opened), NEIGHBOURS).labels
+        rows = self.ranker.rows.append(*unseen_rows(self.ranker.rows, texts, near), opened[:, 0])
+        return replace(self, ranker=replace(self.ranker, rows=rows))
+
+    def without_labels(self, labels: np.ndarray) -> Instance:
+        """With labels that score 0."""
+        return replace(self, ranker=replace(self.ranker, rows=self.ranker.rows.silenced(labels)))
+
 
 @dataclass(frozen=True)
 class Decaf:
@@ -91,6 +105,15 @@ class Decaf:
         """The mean logit of the instances, by words, and the clusters of all."""
         each = [instance.reasons(documents, labels) for instance in self.instances]
         return average_of(each, [1 / len(each)] * len(each))
+
+    def with_labels(self, new: Described) -> Decaf:
+        """With new labels in every instance."""
+        read = self.instances[0].ranker.encoder.read(new.with_known)
+        return Decaf([instance.with_labels(read, new) for instance in self.instances])
+
+    def without_labels(self, labels: np.ndarray) -> Decaf:
+        """With labels that score 0."""
+        return Decaf([instance.without_labels(labels) for instance in self.instances])
 
 
 POOL = 100  # every instance is asked for so many labels: one just below its k may lead in the mean

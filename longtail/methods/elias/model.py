@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.encoder import Encoder, unit_explained
+from longtail.encoders.encoder import Encoder, unit_explained, vectors_of
+from longtail.features.described import Described
 from longtail.invariants import Unsound
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
@@ -62,3 +63,16 @@ class Elias:
             return self.graphed.rank(vectors, k)
         assert self.one_vs_all is not None
         return self.one_vs_all.rank(vectors, k)
+
+    def with_labels(self, new: Described) -> Elias:
+        """With new labels, whose rows and edges are made of their texts."""
+        texts = new.summary(vectors_of(self.encoder, new.with_known))
+        graphed = None if self.graphed is None else self.graphed.with_labels(texts)
+        one_vs_all = None if self.one_vs_all is None else self.one_vs_all.with_labels(texts)
+        return replace(self, graphed=graphed, one_vs_all=one_vs_all)
+
+    def without_labels(self, labels: np.ndarray) -> Elias:
+        """With labels that score 0."""
+        graphed = None if self.graphed is None else self.graphed.without_labels(labels)
+        one_vs_all = None if self.one_vs_all is None else self.one_vs_all.without_labels(labels)
+        return replace(self, graphed=graphed, one_vs_all=one_vs_all)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, vectors_of
+from longtail.features.described import Described
 from longtail.index.nearest import Nearest
 from longtail.invariants import Number, agree, check_indices
 from longtail.rankers.fusion import Fusion
+from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons
 
@@ -28,7 +30,7 @@ class LightDXML:
     def check(self) -> None:
         """Rows are of one length, and the index finds labels that have classifiers."""
         agree("lengths of vectors", self.nearest.directions.dim, self.fusion.labels.dim)
-        check_indices("nearest.labels", self.nearest.labels, self.n_labels)
+        check_indices("nearest.labels", self.nearest.labels, self.n_labels, pad=True)
 
     @property
     def n_labels(self) -> int:
@@ -45,3 +47,16 @@ class LightDXML:
         rows, biases = self.fusion.labels.of(labels)
         vectors, words = self.encoder.explained(documents, rows)
         return Reasons(words.with_bias(biases), self.nearest.proposals(vectors, self.shortlist, labels))
+
+    def with_labels(self, new: Described) -> LightDXML:
+        """With new labels, found near the mean of their texts."""
+        texts = new.summary(vectors_of(self.encoder, new.with_known))
+        near = self.fusion.rank(texts.means, self.nearest.find(texts.means, self.shortlist), NEIGHBOURS).labels
+        rows = self.fusion.labels.append(*unseen_rows(self.fusion.labels, texts, near))
+        nearest = self.nearest.with_labels(self.n_labels, texts.means)
+        return replace(self, nearest=nearest, fusion=replace(self.fusion, labels=rows))
+
+    def without_labels(self, labels: np.ndarray) -> LightDXML:
+        """With labels that are not found."""
+        fusion = replace(self.fusion, labels=self.fusion.labels.silenced(labels))
+        return replace(self, nearest=self.nearest.without_labels(labels), fusion=fusion)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from longtail.corpus import PAD, Documents
 from longtail.features.bags import Bags
+from longtail.features.described import Described
 from longtail.features.spans import ReadText
 from longtail.index.clusters import Tree
 from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
@@ -21,7 +22,8 @@ from longtail.kernels.entries import entries
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import in_slices
 from longtail.methods.linear.answering import Answering
-from longtail.rankers.frequent import where_empty
+from longtail.rankers.frequent import where_empty, without
+from longtail.rankers.label_rows import SILENT
 from longtail.ranking import Ranking
 from longtail.reasons import NAMED, Proposal, Reasons, average_of
 from longtail.sparse import sp
@@ -48,6 +50,37 @@ class Level:
         """Weights (nodes, features) and biases (nodes,) of some nodes; 0 at PAD."""
         found = entries((self.starts, self.nodes, self.weights), features, nodes).T
         return found, np.where(nodes == PAD, np.float32(0), self.biases[nodes])
+
+    def typical(self) -> tuple[np.float32, np.float32]:
+        """Length and bias that half of the classifiers stay below."""
+        squares = np.bincount(self.nodes, np.square(self.weights, dtype=np.float64), len(self.biases))
+        return np.float32(np.sqrt(np.median(squares))), np.float32(np.median(self.biases))
+
+    def with_more(self, rows: sp.csr_array, bias: np.float32, nodes: np.ndarray) -> Level:
+        """With more classifiers, (new, features), which become these `nodes`; the others move up behind them."""
+        width = len(self.biases) + len(nodes)
+        old = np.delete(np.arange(width, dtype=np.int32), nodes)
+        new = rows.tocoo()
+        columns, added = new.coords[1].astype(np.int64), nodes[new.coords[0]]
+        # Feature by feature and in each by node: where the new weights belong among the old ones.
+        feature = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        order = np.argsort(columns * width + added)
+        at = np.searchsorted(feature * width + old[self.nodes], (columns * width + added)[order])
+        grown = np.append(0, np.cumsum(np.bincount(columns, minlength=len(self.starts) - 1)))
+        biases = np.full(width, bias)
+        biases[old] = self.biases
+        return Level(
+            self.starts + grown,
+            np.insert(old[self.nodes], at, added[order]),
+            np.insert(self.weights, at, new.data[order]),
+            biases,
+        )
+
+    def silenced(self, nodes: np.ndarray) -> Level:
+        """With nodes that nobody believes."""
+        biases = np.array(self.biases)
+        biases[nodes] = SILENT
+        return replace(self, biases=biases)
 
 
 @dataclass(frozen=True)
@@ -101,6 +134,19 @@ class Descent:
                 if node != PAD:
                     found.append(Proposal(node, belief, self.tree.under(at, node)[:NAMED]))
         return Reasons(words, proposals)
+
+    def with_labels(self, directions: sp.csr_array, first: int, beam: int, power: float) -> Descent:
+        """With labels numbered from `first`, each in the last cluster that its direction is most believed to be in."""
+        *upper, last = self.levels
+        clusters, _ = reach(self.tree, upper, rows_of(directions), beam, power)
+        tree, nodes = self.tree.with_more(first + np.arange(directions.shape[0]), clusters[:, 0])
+        length, bias = last.typical()
+        return Descent(tree, [*upper, last.with_more(directions * length, bias, nodes)])
+
+    def without_labels(self, labels: np.ndarray) -> Descent:
+        """With labels that nobody believes."""
+        *upper, last = self.levels
+        return Descent(self.tree, [*upper, last.silenced(np.flatnonzero(np.isin(self.tree.labels, labels)))])
 
 
 def belief_of(margins: np.ndarray, power: float) -> np.ndarray:
@@ -161,6 +207,18 @@ class Linear:
         if len(self.descents) == 1:
             return self.descents[0].rank(rows, k, *walk)
         return average([descent.rank(rows, max(k, POOL), *walk) for descent in self.descents], k=k)
+
+    def with_labels(self, new: Described) -> Linear:
+        """With new labels: the words of their texts, weighed as much as a trained classifier weighs its own."""
+        directions = new.directions(self.bags.rows(new.documents))
+        walk = self.n_labels, self.beam, self.power
+        descents = [descent.with_labels(directions, *walk) for descent in self.descents]
+        return replace(self, descents=descents, shares=np.append(self.shares, np.zeros(len(new), np.float32)))
+
+    def without_labels(self, labels: np.ndarray) -> Linear:
+        """With labels that are ranked behind all others, if at all."""
+        descents = [descent.without_labels(labels) for descent in self.descents]
+        return replace(self, descents=descents, shares=without(self.shares, labels))
 
 
 # -- walking down ------------------------------------------------------------------------------------------------------

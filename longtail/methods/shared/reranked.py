@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ from longtail.corpus import PAD, Corpus, Documents
 from longtail.encoders.encoder import Encoding, expected
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, beside_dense, features_expected
+from longtail.features.described import Described
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.judge.calibration import Tuning
@@ -164,6 +165,22 @@ class Reranked:
     def _dense_rows(self, labels: np.ndarray, dim: int) -> np.ndarray:
         """The ranker's weights for the proposer's vector, (labels, dim)."""
         return self.ranker.weights[labels][:, :dim].toarray()
+
+    def with_labels(self, new: Described) -> Self:
+        """With new labels, proposed as the proposer does it, and classifiers of the features of their texts."""
+        features = ranker_features(self.proposer, self.words, new.documents, self.reads)
+        return replace(
+            self,
+            proposer=self.proposer.with_labels(new),
+            ranker=self.ranker.with_more(new.directions(features)),
+            # The tree has seen no true label without documents.
+            counts=np.append(self.counts, np.maximum(new.examples, 1).astype(np.float32)),
+        )
+
+    def without_labels(self, labels: np.ndarray) -> Self:
+        """With labels that are proposed behind all others, if at all."""
+        proposer, ranker = self.proposer.without_labels(labels), self.ranker.silenced(labels)
+        return replace(self, proposer=proposer, ranker=ranker)
 
 
 def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Ranking) -> np.ndarray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.encoder import Encoder, unit_explained
+from longtail.encoders.encoder import Encoder, unit_explained, vectors_of
+from longtail.features.described import Described
 from longtail.invariants import agree
 from longtail.rankers.clustered import Clustered
 from longtail.ranking import Ranking
@@ -56,3 +57,12 @@ class ClusteredEncoder:
             return self.heads.rank(vectors, k)
         one, other = (np.ascontiguousarray(half) for half in np.split(vectors, 2, axis=1))
         return self.heads.rank(one, k, other)
+
+    def with_labels(self, new: Described) -> ClusteredEncoder:
+        """With new labels, whose rows are made of their texts."""
+        one, *other = (new.summary(vectors_of(each, new.with_known)) for each in (self.encoder, self.again) if each)
+        return replace(self, heads=self.heads.with_labels(one, *other))
+
+    def without_labels(self, labels: np.ndarray) -> ClusteredEncoder:
+        """With labels that score 0."""
+        return replace(self, heads=self.heads.without_labels(labels))

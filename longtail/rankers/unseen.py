@@ -1,0 +1,72 @@
+"""Rows of labels that no document taught, from the vectors of the texts that describe them.
+
+    w = w̄ + g · f        f = unit(x̄ − μ) + (ρ / n) · unit(w̃ − w̄)        g such that ⟨w, x̄⟩ + b = T
+
+x̄ is the mean vector of a label's n texts (its own words, then examples), μ that of label texts in general; w̄ and b are
+the mean row and the median bias of trained labels: what makes a row say no to most documents.  w̃ is the mean row of the
+trained labels that score x̄ highest: documents of a label often carry its neighbours too.
+
+T is the logit that trained labels give to their own words, or nearly: a row made of one text agrees with that text more
+than with a document that carries the label, for it holds all that is peculiar to the text, so one trained label in five
+agrees with its words more.  Of n texts it holds 1/√n, and T falls with n.
+docs/decisions/0017-labels-added-without-training.md has what else was measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail.corpus import PAD
+from longtail.features.described import Summary
+from longtail.rankers.label_rows import SILENT, LabelRows
+from longtail.shortlist import Shortlist
+
+NEIGHBOURS = 5  # trained labels whose mean row is w̃
+NEAR_CLUSTERS = 10  # clusters in which they are looked for
+NEIGHBOUR_SHARE = 0.5  # ρ
+SURER = 0.8  # the share of trained labels that agree less with their own words than a new one does
+OF_MANY = 0.6  # how much of T above the usual logit is left of it with very many texts
+
+
+def unseen_rows(trained: LabelRows, texts: Summary, neighbours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (labels, dim) and biases (labels,) of new labels; `neighbours` (labels, any) are near ones, or PAD."""
+    taught = trained.biases > SILENT
+    mean_row = trained.sum() / max(1, int(taught.sum()))  # rows of removed labels are 0
+    bias = np.float32(np.median(trained.biases[taught])) if taught.any() else SILENT
+    usual = texts.known.mean(axis=0)
+    share = (NEIGHBOUR_SHARE / texts.counts).astype(np.float32)[:, None]
+    toward = _unit(texts.means - usual) + share * _unit(_mean_rows(trained, neighbours) - mean_row)
+    # ⟨f, x̄⟩ is nothing for a text without known words, whose row says no to all documents.
+    agreement = (toward * texts.means).sum(axis=1)
+    missing = _wanted(trained, texts, usual @ mean_row + bias) - bias - texts.means @ mean_row
+    gains = np.maximum(missing, 0) / np.where(agreement > SMALLEST, agreement, np.inf)
+    rows = mean_row + gains[:, None] * toward
+    return rows.astype(np.float32), np.full(len(rows), bias, np.float32)
+
+
+SMALLEST = 1e-3  # of ⟨f, x̄⟩
+
+
+def _wanted(trained: LabelRows, texts: Summary, usual: float) -> np.ndarray:
+    """T of each label, (labels,); `usual` is the logit of usual texts."""
+    rows, biases = trained.of(texts.known_labels)
+    own = ((rows * texts.known).sum(axis=1) + biases)[biases > SILENT]
+    surest = max(float(np.quantile(own, SURER)), 0.0) if len(own) else 0.0
+    return usual + (surest - usual) * (OF_MANY + (1 - OF_MANY) / np.sqrt(texts.counts))
+
+
+def alike(clusters: np.ndarray) -> Shortlist:
+    """Clusters that are all believed in alike."""
+    return Shortlist(clusters, np.ones(clusters.shape, np.float32))
+
+
+def _mean_rows(trained: LabelRows, labels: np.ndarray) -> np.ndarray:
+    """The mean row of each document's labels, (documents, dim)."""
+    inside = (labels != PAD)[:, :, None]
+    rows = trained.of(np.maximum(labels, 0).ravel())[0].reshape(*labels.shape, -1)
+    return (rows * inside).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
