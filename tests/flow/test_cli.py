@@ -116,7 +116,7 @@ def test_predict_answers_a_pipe_that_waits(model: Path):
 
 def test_a_bad_query_line_is_named_and_earlier_answers_are_kept(model: Path, tmp_path: Path):
     (tmp_path / "q.jsonl").write_text(json.dumps({"text": word(4)}) + "\nnot json\n")
-    answer = longtail("predict", model, tmp_path / "q.jsonl")
+    answer = longtail("predict", model, tmp_path / "q.jsonl", "--strict")
     assert "q.jsonl:2" in refused(answer) and word(4) in answer.stdout
 
 

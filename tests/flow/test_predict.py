@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -74,12 +76,26 @@ def first_name(process: subprocess.Popen[str]) -> str:
 # -- how it ends ----------------------------------------------------------------------------------------------------
 
 
-def test_a_bad_line_ends_it_though_the_pipe_stays_open(model: Path):
-    with waiting(model) as process:
+def test_a_bad_line_ends_it_where_that_is_asked_for_though_the_pipe_stays_open(model: Path):
+    with waiting(model, "--strict") as process:
         write(process, json.dumps({"text": word(4)}), "not JSON", json.dumps({"text": word(5)}))
         assert first_name(process) == word(4)
         code, said = ended(process)
         assert code == 2 and "standard input:2: not JSON" in said
+
+
+def test_a_bad_line_is_answered_in_its_place_and_the_next_one_too(model: Path):
+    with waiting(model) as process:
+        write(process, json.dumps({"text": word(4)}), "not JSON", json.dumps({"text": word(5)}))
+        assert first_name(process) == word(4) and process.stdout and process.stdin and process.stderr
+        error = json.loads(process.stdout.readline())["error"]
+        assert error["line"] == 2 and error["message"].startswith("standard input:2: not JSON")
+        assert first_name(process) == word(5)
+        process.stdin.close()
+        process.stdin = None  # or the end of `waiting` would flush it
+        assert process.wait(30) == 0
+        told = process.stderr.read()
+        assert "longtail: standard input:2: not JSON" in told and "1 of 3 records could not be read" in told
 
 
 def test_an_interrupt_ends_it_while_it_waits_for_a_line(model: Path):
@@ -179,3 +195,90 @@ def test_methods_answer_in_json():
     assert "linear" in [method["name"] for method in known]
     told = json.loads(subprocess.run([*tell, "linear"], capture_output=True, text=True, check=True).stdout)
     assert {line["name"]: line["default"] for line in told["settings"]}["beam"] == 20
+
+
+# -- bad records and formats ----------------------------------------------------------------------------------------
+
+BAD = b"""{"id": "one", "text": "%s"}
+{"id": "two", "title": 7}
+\xff\xfe
+[1]
+
+{"id": 6, "text": "%s"}
+""" % (word(4).encode(), word(9).encode())
+
+
+def test_every_bad_record_has_an_error_in_its_place(model: Path, tmp_path: Path):
+    (tmp_path / "q.jsonl").write_bytes(BAD)
+    found = answers(model, tmp_path / "q.jsonl", "--k", 1)
+    assert [list(answer) for answer in found] == [
+        ["id", "labels"], ["id", "error"], ["error"], ["error"], ["labels"], ["id", "labels"],
+    ]  # fmt: skip
+    assert [answer["error"]["line"] for answer in found if "error" in answer] == [2, 3, 4]
+    assert "not UTF-8" in found[2]["error"]["message"] and found[1]["id"] == "two"
+    assert [found[at]["labels"][0]["name"] for at in (0, 5)] == [word(4), word(9)]
+
+
+def test_strict_answers_what_came_before_and_ends_with_2(model: Path, tmp_path: Path):
+    lines = [json.dumps({"text": word(at % 60)}) for at in range(5000)]
+    (tmp_path / "q.jsonl").write_text("\n".join([*lines, "bad", *lines]))
+    done = subprocess.run(command(model, tmp_path / "q.jsonl", "--strict"), capture_output=True, text=True)
+    assert done.returncode == 2 and "q.jsonl:5001: not JSON" in done.stderr
+    assert len(done.stdout.splitlines()) == 5000
+
+
+def test_a_large_file_is_answered_in_order_whatever_the_format(model: Path, tmp_path: Path):
+    numbers = [at % 60 for at in range(6000)]
+    (tmp_path / "q.csv").write_text("id,text\n" + "".join(f"{at},{word(label)}\n" for at, label in enumerate(numbers)))
+    found = answers(model, tmp_path / "q.csv", "--k", 1)
+    assert [answer["id"] for answer in found] == [str(at) for at in range(6000)]
+    assert [answer["labels"][0]["index"] for answer in found] == numbers
+
+
+def written(model: Path, *words: object) -> str:
+    done = subprocess.run(command(model, *words), capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode("utf-8")
+
+
+def test_csv_has_a_row_for_every_label_and_one_for_a_bad_record(model: Path, tmp_path: Path):
+    (tmp_path / "q.jsonl").write_bytes(BAD)
+    rows = list(csv.DictReader(written(model, tmp_path / "q.jsonl", "--k", 2, "--format", "csv").splitlines()))
+    assert list(rows[0]) == ["record", "id", "rank", "label", "name", "score", "error"]
+    assert [(row["record"], row["rank"]) for row in rows[:3]] == [("1", "1"), ("1", "2"), ("2", "")]
+    assert rows[0]["label"] == "L4" and rows[0]["name"] == word(4) and 0 < float(rows[0]["score"]) <= 1
+    assert rows[2]["id"] == "two" and "needs a string `text`" in rows[2]["error"] and rows[2]["label"] == ""
+
+
+def test_annif_tsv_is_a_corpus_that_annif_reads_one_line_a_record(model: Path, tmp_path: Path):
+    (tmp_path / "q.jsonl").write_text(json.dumps({"text": f"{word(4)}\n\t{word(9)}"}) + "\nbad\n")
+    lines = written(model, tmp_path / "q.jsonl", "--k", 2, "--format", "annif-tsv").splitlines()
+    assert lines[0] == f"{word(4)} {word(9)}\t<L4> <L9>" or lines[0] == f"{word(4)} {word(9)}\t<L9> <L4>"
+    assert len(lines) == 2 and "\t" not in lines[1] and "not JSON" in lines[1]
+
+
+def test_a_table_without_texts_is_wrong_as_a_whole(model: Path, tmp_path: Path):
+    (tmp_path / "q.csv").write_text("id,words\n1,x\n")
+    done = subprocess.run(command(model, tmp_path / "q.csv"), capture_output=True, text=True)
+    assert done.returncode == 2 and "needs a field called content or text or title" in done.stderr
+
+
+def test_a_bar_shows_documents_a_second(model: Path, tmp_path: Path):
+    (tmp_path / "q.txt").write_text(
+        "".join(f"{' '.join(word(at % 60) for at in range(n, n + 60))}\n" for n in range(60_000))
+    )
+    screen, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    with (tmp_path / "out").open("wb") as out:
+        process = subprocess.Popen(command(model, tmp_path / "q.txt"), stdout=out, stderr=terminal, env=environment)
+        os.close(terminal)
+        shown = b""
+        try:
+            while piece := os.read(screen, 1 << 16):
+                shown += piece
+        except OSError:  # how Linux says that nobody writes any more
+            pass
+    os.close(screen)
+    assert process.wait() == 0
+    assert "answering q.txt" in shown.decode() and re.search(r"[\d,]+ documents/s", shown.decode())
+    assert len((tmp_path / "out").read_bytes().splitlines()) == 60_000

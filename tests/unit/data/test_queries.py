@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from longtail.data import lines
-from longtail.data.queries import BATCH, Query, read_queries
+from longtail.data.queries import BATCH, Bad, Query, read_queries
 from longtail.errors import CorpusError
 
 
@@ -210,3 +210,47 @@ def test_a_named_pipe_is_answered_line_by_line(tmp_path: Path):
         answered.set()
     writer.join()
     assert seen == [Query("one"), Query("two")]
+
+
+# -- records that cannot be read, where that is no reason to stop ----------------------------------------------------
+
+
+def leniently(path: Path, data: bytes) -> list[Query | Bad]:
+    path.write_bytes(data)
+    return [query for batch in read_queries(str(path), strict=False) for query in batch]
+
+
+def test_a_bad_record_stands_in_its_place_with_its_line_and_id(tmp_path: Path):
+    data = b'{"text": "x"}\nbad\n{"id": "a"}\n\xff\n{"id": [1], "text": "y"}\n\n{"text": "z"}'
+    found = leniently(tmp_path / "q.jsonl", data)
+    assert [query if isinstance(query, Query) else (query.line, query.id) for query in found] == [
+        Query("x"), (2, None), (3, "a"), (4, None), (5, None), Query(""), Query("z"),
+    ]  # fmt: skip
+    assert all(f"q.jsonl:{query.line}: " in query.message for query in found if isinstance(query, Bad))
+
+
+def test_many_lines_that_are_not_utf8_are_each_bad(tmp_path: Path):
+    found = leniently(tmp_path / "q", b"one\r\n" + b"\xff\n" * 5000 + b"two")
+    assert found[0] == Query("one") and found[-1] == Query("two") and len(found) == 5002
+    assert [query.line for query in found[1:-1]] == list(range(2, 5002))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("end", [b"\nthree", b""])
+def test_an_endless_line_is_bad_and_forgotten(end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lines, "LONGEST_LINE", 2 << 20)
+    found = leniently(tmp_path / "q", b"one\n" + b"x" * (5 << 20) + end)
+    assert [type(query) for query in found] == [Query, Bad, Query][: 3 if end else 2]
+    assert found[1].line == 2 and "longer than 2 MB" in found[1].message and found[-1] in (Query("three"), found[1])  # type: ignore[union-attr]
+
+
+def test_rows_of_a_table_with_other_cells_or_quotes_are_bad(tmp_path: Path):
+    found = leniently(tmp_path / "q.csv", b'id,text\n1,a\n2,b,c\n3,"d"e\n4,"f\ng"\n5\n')
+    assert [query if isinstance(query, Query) else query.line for query in found] == [
+        Query("a", "1"), 3, 4, Query("f\ng", "4"), 7,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", [b"id,words\n1,x\n", b"id,id\n1,x\n", b"id,text\n1,\xff\n"])
+def test_what_is_wrong_with_a_whole_table_is_an_error(data: bytes, tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"q\.csv:"):
+        leniently(tmp_path / "q.csv", data)

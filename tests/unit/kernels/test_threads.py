@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from longtail.kernels.threads import each_in_threads, in_threads
+from longtail.kernels.threads import each_in_threads, in_order, in_threads
 
 
 def test_slices_cover_everything_once_and_in_order():
@@ -54,3 +54,35 @@ def test_a_forked_child_has_threads_of_its_own():
     if child == 0:
         os._exit(0 if in_threads(lambda start, stop: stop - start, 2, 2) == [1, 1] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_stream_comes_in_order_and_is_not_read_far_ahead(threads: int):
+    read: list[int] = []
+
+    def items():
+        for item in range(100):
+            read.append(item)
+            yield item
+
+    for at, result in enumerate(in_order(lambda item: item * item, items(), threads)):
+        assert result == at * at and len(read) <= at + 1 + 2 * threads
+    assert read == list(range(100)) and list(in_order(str, [], threads)) == []
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_where_the_items_fail_the_results_before_come_first(threads: int):
+    def items():
+        yield from range(7)
+        raise ValueError("no eighth")
+
+    seen: list[int] = []
+    with pytest.raises(ValueError, match="no eighth"):
+        for result in in_order(lambda item: item, items(), threads):
+            seen.append(result)
+    assert seen == list(range(7))
+
+
+def test_where_the_work_fails_the_stream_ends():
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(lambda item: 1 // (5 - item), range(1000), 2))
