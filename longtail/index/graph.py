@@ -217,7 +217,9 @@ class GraphIndex:
         weights = np.empty(before.shape, np.float32) if self.added is None else self.added.weights
         all_weights = np.hstack([weights, np.where(edges == PAD, 0, firm).astype(np.float32)])
         added = Graph(*_pads_last(np.hstack([before, edges]), all_weights))
-        return replace(self, added=added, n_labels=self.n_labels + len(vectors))
+        # Where all labels are ranked, all still are.
+        shortlist = self.shortlist + (len(vectors) if self.shortlist >= self.n_labels else 0)
+        return replace(self, added=added, shortlist=shortlist, n_labels=self.n_labels + len(vectors))
 
     def _firmness(self) -> float:
         """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere."""

@@ -1,9 +1,10 @@
 """Rows of labels that no document taught, from the vectors of the texts that describe them.
 
-    w = w̄ + g · f        f = unit(x̄ − μ) + (ρ / n) · unit(w̃ − w̄)        g such that ⟨w, x̄⟩ + b = T
+    w = w̄ + g · f        f = unit(x̄ without μ) + (ρ / n) · unit(w̃ − w̄)        g such that ⟨w, x̄⟩ + b = T
 
 x̄ is the mean vector of a label's n texts (its own words, then examples), μ that of label texts in general; w̄ and b are
-the mean row and the median bias of trained labels: what makes a row say no to most documents.  w̃ is the mean row of the
+the mean row and the median bias of trained labels: what makes a row say no to most documents.  What x̄ has in the
+direction of μ is taken from it, so that documents in general keep the logit that w̄ gives them.  w̃ is the mean row of the
 trained labels that score x̄ highest: documents of a label often carry its neighbours too.
 
 T is the logit that trained labels give to their own words, or nearly: a row made of one text agrees with that text more
@@ -34,17 +35,19 @@ def unseen_rows(trained: LabelRows, texts: Summary, neighbours: np.ndarray) -> t
     mean_row = trained.sum() / max(1, int(taught.sum()))  # rows of removed labels are 0
     bias = np.float32(np.median(trained.biases[taught])) if taught.any() else SILENT
     usual = texts.known.mean(axis=0)
+    own = _beside(texts.means, usual)
     share = (NEIGHBOUR_SHARE / texts.counts).astype(np.float32)[:, None]
-    toward = _unit(texts.means - usual) + share * _unit(_mean_rows(trained, neighbours) - mean_row)
-    # ⟨f, x̄⟩ is nothing for a text without known words, whose row says no to all documents.
-    agreement = (toward * texts.means).sum(axis=1)
+    toward = _unit(own) + share * _unit(_neighbourhood(trained, neighbours, mean_row))
+    # A text that is like texts in general, as one without known words may be, gets w̄, which says no to all documents.
+    tells = np.linalg.norm(own, axis=1) > SMALLEST * np.linalg.norm(texts.means, axis=1)
+    agreement = np.where(tells, (toward * texts.means).sum(axis=1), 0)
     missing = _wanted(trained, texts, usual @ mean_row + bias) - bias - texts.means @ mean_row
-    gains = np.maximum(missing, 0) / np.where(agreement > SMALLEST, agreement, np.inf)
+    gains = np.maximum(missing, 0) / np.where(agreement > 0, agreement, np.inf)
     rows = mean_row + gains[:, None] * toward
     return rows.astype(np.float32), np.full(len(rows), bias, np.float32)
 
 
-SMALLEST = 1e-3  # of ⟨f, x̄⟩
+SMALLEST = 1e-3  # share of x̄ that is beside μ
 
 
 def _wanted(trained: LabelRows, texts: Summary, usual: float) -> np.ndarray:
@@ -55,16 +58,21 @@ def _wanted(trained: LabelRows, texts: Summary, usual: float) -> np.ndarray:
     return usual + (surest - usual) * (OF_MANY + (1 - OF_MANY) / np.sqrt(texts.counts))
 
 
+def _beside(vectors: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    """What is left of vectors without their part in the direction of another."""
+    return vectors - (vectors @ usual / max(float(usual @ usual), 1e-12))[:, None] * usual
+
+
 def alike(clusters: np.ndarray) -> Shortlist:
     """Clusters that are all believed in alike."""
     return Shortlist(clusters, np.ones(clusters.shape, np.float32))
 
 
-def _mean_rows(trained: LabelRows, labels: np.ndarray) -> np.ndarray:
-    """The mean row of each document's labels, (documents, dim)."""
+def _neighbourhood(trained: LabelRows, labels: np.ndarray, mean_row: np.ndarray) -> np.ndarray:
+    """w̃ − w̄ of each row of labels, (rows, dim); 0 where there are none."""
     inside = (labels != PAD)[:, :, None]
     rows = trained.of(np.maximum(labels, 0).ravel())[0].reshape(*labels.shape, -1)
-    return (rows * inside).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
+    return ((rows - mean_row) * inside).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

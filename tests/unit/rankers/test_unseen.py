@@ -1,0 +1,42 @@
+"""Rows of labels that no document taught, in two dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail.features.described import Summary
+from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.unseen import unseen_rows
+
+
+def arrays(*rows: list[float]) -> np.ndarray:
+    return np.array(rows, np.float32)
+
+
+def test_a_row_by_hand():
+    """w̄ = (−1, 0), b = −1, μ = (1, 0).  The known label gives its own text (1, 2) the logit 2·2 − 1 − 1 = 2.
+
+    x̄ = (1, 4) without its part along μ is (0, 4), of unit length (0, 1); the neighbour, label 0, adds half of
+    unit((−1, 2) − (−1, 0)) = (0, 1): f = (0, 1.5), ⟨f, x̄⟩ = 6.  w̄ and b give x̄ the logit −2, so g = (2 + 2) / 6.
+    """
+    trained = LabelRows(arrays([-1, 2], [-1, -2]), np.array([-1, -1], np.float32))
+    texts = Summary(arrays([1, 4]), np.array([1]), arrays([1, 2], [1, -2]), np.array([0, 1]))
+    rows, biases = unseen_rows(trained, texts, np.array([[0, -1]], np.int32))
+    np.testing.assert_allclose(rows, [[-1, 1]], atol=1e-6)
+    assert biases.tolist() == [-1]
+    assert (rows @ arrays([1, 4]).T + biases)[0, 0] == np.float32(2)
+
+
+def test_four_texts_want_a_smaller_logit_than_one():
+    """T above the usual −2 is 4 of one text, and 4 · (0.6 + 0.4 / √4) = 3.2 of four."""
+    trained = LabelRows(arrays([-1, 2], [-1, -2]), np.array([-1, -1], np.float32))
+    texts = Summary(arrays([1, 4]), np.array([4]), arrays([1, 2], [1, -2]), np.array([0, 1]))
+    rows, biases = unseen_rows(trained, texts, np.array([[0]], np.int32))
+    np.testing.assert_allclose(rows @ arrays([1, 4]).T + biases, [[1.2]], atol=1e-5)
+
+
+def test_a_text_like_any_other_gets_the_row_that_says_no():
+    trained = LabelRows(arrays([-1, 2], [-1, -2]), np.array([-1, -1], np.float32))
+    texts = Summary(arrays([1, 0]), np.array([1]), arrays([1, 2], [1, -2]), np.array([0, 1]))
+    rows, _ = unseen_rows(trained, texts, np.array([[-1]], np.int32))
+    assert rows.tolist() == [[-1, 0]]
