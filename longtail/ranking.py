@@ -1,4 +1,4 @@
-"""The result of prediction: the top labels of each document, best first."""
+"""The answer: the best labels of each document, best first."""
 
 from __future__ import annotations
 
