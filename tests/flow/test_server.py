@@ -94,7 +94,7 @@ def test_the_automatic_threshold_is_the_one_that_was_chosen(server: Server, plac
         [tuple(one) for one in row] for row in counted.predict(texts, threshold="auto")
     ]
     refused = server.predict(text="x", threshold="auto")
-    assert refused.status == 422 and "longtail calibrate" in refused.json["detail"]
+    assert refused.status == 409 and "longtail calibrate" in refused.json["detail"]
 
 
 def test_it_says_what_its_models_are(server: Server, places: dict[str, Path]):
