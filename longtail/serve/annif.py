@@ -212,15 +212,16 @@ async def detect_language(request: Request) -> Response:
     if not _detecting.acquire(blocking=False):
         raise overloaded()
     try:
-        async with asyncio.timeout(state.settings.limits.deadline):
+        async with asyncio.timeout(PATIENCE):
             shares = await asyncio.to_thread(_shares, text[:LOOKED_AT], tuple(languages))
     except TimeoutError:
-        raise too_late(state.settings.limits.deadline) from None
+        raise too_late(PATIENCE) from None
     results = [{"language": None if one == "unk" else one, "score": share} for one, share in shares.items()]
     return JSONResponse({"results": results})
 
 
 MOST_LANGUAGES = 5
+PATIENCE = 60.0  # seconds: dictionaries are loaded when they are first needed
 LOOKED_AT = 20_000  # characters of a text that tell its language
 
 
