@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from longtail import progress
-from longtail.cli import answering, corpora, explaining, labels, models, training
+from longtail.cli import answering, corpora, explaining, labels, models, serving, training
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
 from longtail.kernels import notice
@@ -55,6 +55,7 @@ for command in (
     models.calibrate,
     labels.add_labels,
     labels.remove_labels,
+    serving.serve,
     training.methods,
 ):
     app.command()(command)
