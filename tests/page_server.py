@@ -36,12 +36,10 @@ SUBJECTS: dict[str, tuple[int, dict[str, float]]] = {
     "computer networks": (270, {"http": 1.4, "proxy": 1.7, "network": 3.0, "server": 0.8}),
 }
 TEXTS = {
-    "tigers": "The tiger is a large wild cat with a striped coat, native to the forests of Asia. Zoologists study how it "
-    "hunts at night, and conservation programmes protect the few that remain.",
+    "tigers": "The tiger is a large wild cat with a striped coat, native to the forests of Asia. Zoologists study how "
+    "it hunts at night, and conservation programmes protect the few that remain.",
 }
-CUTOFFS = [
-    {"threshold": at / 20, "precision": 40 + 2.9 * at, "recall": 96 * (1 - (at / 20) ** 2)} for at in range(20)
-]
+CUTOFFS = [{"threshold": at / 20, "precision": 40 + 2.9 * at, "recall": 96 * (1 - (at / 20) ** 2)} for at in range(20)]
 LIMITS = {"texts": 32, "text_bytes": 100_000, "body_bytes": 1_000_000, "k": 100}
 
 
@@ -186,7 +184,8 @@ class Handler(BaseHTTPRequestHandler):
         names.sort(key=lambda name: not name.lower().startswith(query.lower()))
         places = list(self.fake.labels)
         found = [
-            {"index": places.index(name), "id": name, "name": name, "count": self.fake.labels[name][0]} for name in names
+            {"index": places.index(name), "id": name, "name": name, "count": self.fake.labels[name][0]}
+            for name in names
         ]
         return {"labels": found[:limit], "total": len(found)}
 
@@ -245,7 +244,8 @@ def card(brief: dict[str, Any]) -> dict[str, Any]:
     known = brief["calibrated"]
     return brief | {
         "corpus": {"name": "subjects", "documents": 1826, "labels": brief["labels"], "fingerprint": "ab" * 16},
-        "config": {"seed": 0, "clusters": {"labels": 8}}, "validation": {"P@1": 60.1}, "versions": {"longtail": "0.1.0"},
+        "config": {"seed": 0, "clusters": {"labels": 8}}, "validation": {"P@1": 60.1},
+        "versions": {"longtail": "0.1.0"},
         "metrics": metrics if known else None, "deciles": deciles if known else None, "size": 12_400_000,
         "calibration": {"threshold": auto, "curve": curve, "cutoffs": CUTOFFS} if known else None,
     }  # fmt: skip

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { count, counted, frequency, percent, score } from "./format.js";
 
 let columns = 0; // for ids
+const LASTING = new Set([400, 404, 422, 501]); // a model that cannot explain will not learn it; it is not asked again
 
 export class Column {
   /** `view` is what the tab gives: decisions, k(), and what happens when a label is looked at. */
@@ -28,7 +29,7 @@ export class Column {
     this.asking?.abort();
     this.asking = new AbortController();
     this.reasons = new Map();
-    this.why = "";
+    this.why = this.mute ? this.why : "";
     if (!text.trim()) return this.#show(text, []);
     this.element.setAttribute("aria-busy", "true");
     try {
@@ -43,6 +44,7 @@ export class Column {
   }
 
   async #explain(text, signal) {
+    if (this.mute) return;
     try {
       const body = { text, model: this.model.name, k: this.view.k(), explain: true };
       const { results } = await ask("v1/predict", { body, signal });
@@ -51,6 +53,7 @@ export class Column {
     } catch (error) {
       if (isAborted(error)) throw error;
       this.why = error.message; // suggestions stand without reasons
+      this.mute = LASTING.has(error.status);
     }
     this.view.explained(this);
   }

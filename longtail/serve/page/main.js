@@ -44,7 +44,7 @@ async function start() {
   started = true;
   if (!server.models.length) return problem("The server has no model. Start it with one: longtail serve MODEL");
   for (const startTab of [startSuggest, startBatch, startLabels, startModel]) startTab(server);
-  return startTabs();
+  return undefined;
 }
 
 function problem(sentence) {
@@ -72,4 +72,5 @@ byId("token-form").addEventListener("submit", (event) => {
   start();
 });
 
+startTabs();
 start();

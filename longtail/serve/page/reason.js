@@ -22,7 +22,7 @@ function heading({ id, name, count: documents }) {
   return h(
     "div",
     { class: "reason-head" },
-    h("h3", {}, name),
+    h("h2", {}, name),
     h("p", { class: "note" }, [id === name ? "" : id, known].filter(Boolean).join(" · ")),
     h("a", { href: `#labels/${encodeURIComponent(id)}`, onclick: (event) => opened(event, id) }, "Open this label"),
   );
@@ -51,7 +51,7 @@ function words(reason) {
   return h(
     "div",
     {},
-    h("h4", {}, reason.approximate ? "Words, approximately" : "Words"),
+    h("h3", {}, reason.approximate ? "Words, approximately" : "Words"),
     h("ul", { class: "words" }, shown.map(([text, value]) => wordBar(text, value, strongest))),
     h("p", { class: "note" }, sum(reason, all.length - shown.length)),
   );
@@ -84,7 +84,7 @@ function clusters(found) {
   return h(
     "div",
     {},
-    h("h4", {}, found.length === 1 ? "Cluster that proposed it" : "Clusters that proposed it"),
+    h("h3", {}, found.length === 1 ? "Cluster that proposed it" : "Clusters that proposed it"),
     h("ul", { class: "plain" }, found.map(({ cluster, belief, labels }) =>
       h("li", {}, h("b", {}, `Cluster ${count(cluster)}`), ` · belief ${score(belief)}`,
         labels.length ? h("span", { class: "note" }, ` with ${labels.join(", ")}`) : null))),
@@ -95,7 +95,7 @@ function documents(found) {
   return h(
     "div",
     {},
-    h("h4", {}, "Nearest training documents"),
+    h("h3", {}, "Nearest training documents"),
     h("ul", { class: "plain" }, found.slice(0, DOCUMENTS).map(({ text, similarity }) =>
       h("li", {}, h("span", { class: "value" }, score(similarity)), ` ${excerpt(text, 140)}`))),
   );

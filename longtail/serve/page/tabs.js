@@ -4,10 +4,12 @@ import { byId } from "./dom.js";
 
 const NAMES = ["suggest", "batch", "labels", "model"];
 const listeners = new Map();
+let now = { name: "", rest: "" };
 
-/** Calls `opened(rest)` whenever a tab opens; `rest` is what stands behind the tab's name in the address. */
+/** Calls `opened(rest)` if a tab is open, and whenever it opens; `rest` stands behind its name in the address. */
 export function onOpen(name, opened) {
   listeners.set(name, opened);
+  if (now.name === name) opened(now.rest);
 }
 
 /** Opens a tab, with what is shown in it, and lets the browser's back button return. */
@@ -18,6 +20,7 @@ export function open(name, rest = "") {
 }
 
 function show(name, rest) {
+  now = { name, rest };
   for (const each of NAMES) {
     const chosen = each === name;
     byId(each).hidden = !chosen;
