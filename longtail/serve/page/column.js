@@ -66,6 +66,7 @@ export class Column {
     this.state.classList.remove("problem");
     this.list.replaceChildren(...results.map((each) => this.#row(each)));
     this.refresh();
+    this.#tellReached();
     this.view.suggested(this);
   }
 
@@ -105,13 +106,14 @@ export class Column {
       // The model tab says what is wrong; suggestions work without.
     }
     this.cutoffs = calibration?.cutoffs ?? [];
-    const chosen = calibration?.threshold?.value;
-    if (chosen !== undefined) {
+    this.chosen = calibration?.threshold ?? null;
+    if (this.chosen) {
+      const { value } = this.chosen;
       this.auto.hidden = false;
-      this.auto.title = `The threshold that was chosen for this model: ${score(chosen)}`;
+      this.auto.title = `The threshold that was chosen for this model: ${score(value)}`;
       this.auto.addEventListener("click", () => {
-        this.slider.value = chosen;
-        this.#setThreshold(chosen);
+        this.slider.value = value;
+        this.#setThreshold(value);
       });
     }
     this.#tellReached();
@@ -125,12 +127,18 @@ export class Column {
   }
 
   #tellReached() {
-    const cutoff = cutoffAt(this.cutoffs, this.threshold);
-    this.reached.replaceChildren(...(cutoff
-      ? [h("span", {}, h("b", {}, percent(cutoff.precision)), " precision"),
-         h("span", {}, h("b", {}, percent(cutoff.recall)), " recall"),
-         h("span", { class: "note" }, "on validation documents")]
-      : [h("span", { class: "note" }, "Not calibrated: precision and recall at a threshold are unknown.")]));
+    const measured = cutoffAt(this.cutoffs, this.threshold) ?? (this.chosen?.value === this.threshold && this.chosen);
+    this.reached.replaceChildren(...(measured ? precisionAndRecall(measured) : [this.#expected()]));
+  }
+
+  /** Of a calibrated model the scores are probabilities: their sum is how many labels should be right. */
+  #expected() {
+    if (!this.model.calibrated) {
+      return h("span", { class: "note" }, "Not calibrated: precision and recall at a threshold are unknown.");
+    }
+    const shown = this.results.filter((each) => each.score >= this.threshold);
+    const right = shown.reduce((sum, each) => sum + each.score, 0);
+    return h("span", {}, "About ", h("b", {}, right.toFixed(1)), ` of ${counted(shown.length, "label")} should be right`);
   }
 
   // -- rows ---------------------------------------------------------------------------------------------------------
@@ -216,6 +224,11 @@ function facts({ count: documents }) {
   return h("span", { class: "facts" },
     badge && h("span", { class: `badge ${badge[0]}`, title: badge[1] }, badge[0]),
     h("span", { class: "count", title: "training documents with this label" }, counted(documents, "document")));
+}
+
+function precisionAndRecall({ precision, recall }) {
+  return [h("span", {}, h("b", {}, percent(precision)), " precision"), h("span", {}, h("b", {}, percent(recall)), " recall"),
+    h("span", { class: "note" }, "on validation documents")];
 }
 
 function divider(labels) {

@@ -79,8 +79,9 @@ function metricTable(groups) {
       ks.map((k) => h("td", {}, values.has(k) ? values.get(k).toFixed(2) : "")))))));
 }
 
-function deciles({ deciles: found }) {
-  if (!found?.length) return null;
+function deciles({ deciles: given }) {
+  if (!given?.length) return null;
+  const found = given.map(({ within, contribution, ...plain }) => ({ ...plain, ...within })); // as `evaluate` writes them
   const measureNames = Object.keys(found[0]).filter((name) => name.includes("@"));
   if (!measureNames.length) return null;
   const [field, select] = choice("decile-metric", "Metric", measureNames.map((name) => [name, name]),
