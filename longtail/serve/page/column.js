@@ -150,7 +150,9 @@ export class Column {
     const open = h("button", { type: "button", class: "name", onfocus: () => this.view.pin(this, suggestion),
       onclick: () => this.view.pin(this, suggestion) }, name);
     const verdicts = ["accepted", "rejected"].map((verdict) => this.#verdictButton(suggestion, verdict));
-    return h("li", { class: "suggestion", "data-id": id, onpointerenter: () => this.view.hover(this, suggestion) },
+    const toName = (event) => event.target.closest("button, .why") || open.focus();
+    return h("li", { class: "suggestion", "data-id": id, onclick: toName,
+      onpointerenter: () => this.view.hover(this, suggestion) },
       open, facts(suggestion), h("span", { class: "score" }, score(suggestion.score)), bar,
       h("div", { class: "verdicts" }, verdicts));
   }
@@ -172,6 +174,7 @@ export class Column {
       row.classList.toggle("accepted", verdict === "accepted");
       row.classList.toggle("rejected", verdict === "rejected");
       row.querySelector(".bar").style.setProperty("--threshold", this.threshold);
+      row.querySelector(".bar b").hidden = this.threshold === 0;
       for (const button of row.querySelectorAll(".verdict")) {
         button.setAttribute("aria-pressed", String(verdict !== "" && button.classList.contains(verdict)));
       }
