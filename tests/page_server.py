@@ -24,7 +24,7 @@ BIAS = -3.0
 
 # name: training documents, words with their weights
 SUBJECTS: dict[str, tuple[int, dict[str, float]]] = {
-    "tigers": (7, {"tiger": 4.0, "tigers": 4.0, "striped": 1.5, "asia": 0.8}),
+    "tigers": (3, {"tiger": 4.0, "tigers": 4.0, "striped": 1.5, "asia": 0.8}),
     "big cats": (42, {"cat": 2.2, "tiger": 2.0, "wild": 1.2, "leopard": 2.5}),
     "zoology": (310, {"zoologists": 2.5, "animals": 2.0, "hunts": 1.2, "wild": 0.9, "tiger": 0.7}),
     "nature conservation": (188, {"conservation": 2.8, "protect": 1.8, "remain": 0.6, "forests": 0.9}),

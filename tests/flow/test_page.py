@@ -39,12 +39,13 @@ def visit(browser: Any, fake: Fake) -> Iterator[Visit]:
 
 def test_labels_appear_while_somebody_types(visit: Visit, fake: Fake):
     visit.page.locator("#text").press_sequentially("a striped tiger", delay=5)
-    visit.page.wait_for_selector(".suggestion")
+    score = f"{1 / (1 + math.exp(-2.5)):.2f}"  # tiger 4 + striped 1.5 − 3
+    visit.page.locator(".score", has_text=score).wait_for()
     assert visit.names()[0] == "tigers"
     first = visit.page.locator(".suggestion").first
-    assert first.locator(".score").inner_text() == f"{1 / (1 + math.exp(-2.5)):.2f}"  # tiger 4 + striped 1.5 − 3
+    assert first.locator(".score").inner_text() == score
     assert first.locator(".badge").inner_text() == "tail"
-    assert "7 documents" in first.inner_text()
+    assert "3 documents" in first.inner_text()
     assert len([body for body in fake.asked if not body.get("explain")]) < len("a striped tiger")
 
 
@@ -97,6 +98,15 @@ def test_the_threshold_parts_the_labels_and_tells_precision_and_recall(visit: Vi
     assert visit.page.locator(".divider").inner_text() == "5 labels below the threshold"
     visit.page.get_by_role("button", name="Auto", exact=True).click()
     assert visit.page.locator(".threshold output").inner_text() == "0.40"
+
+
+def test_more_labels_are_shown_when_asked_for(visit: Visit, fake: Fake):
+    fake.add([{"id": f"more {number}", "name": f"more {number}"} for number in range(15)])
+    visit.write("a striped tiger")
+    assert len(visit.names()) == 10
+    visit.page.click(".more")
+    visit.page.locator(".suggestion").nth(19).wait_for()
+    assert len(visit.names()) == 20
 
 
 def test_decisions_become_a_corpus_that_longtail_loads(visit: Visit, tmp_path: Path):
@@ -169,7 +179,7 @@ def test_two_models_answer_side_by_side(visit: Visit):
     assert visit.names(0) == visit.names(1)
     assert "Not calibrated" in visit.page.locator(".column").nth(1).inner_text()
     visit.page.locator(".column").nth(1).locator(".name").first.focus()
-    visit.page.get_by_text("this model cannot explain its suggestions").wait_for()
+    visit.page.get_by_text("This model cannot explain its suggestions").wait_for()
     assert visit.page.locator(".suggestion.lit").count() == 2  # the same label in both columns
 
 
@@ -219,7 +229,7 @@ def test_a_server_that_cannot_add_labels_says_so(visit: Visit, fake: Fake):
     visit.expected, fake.can_add = "501", False
     add_a_label(visit)
     visit.page.locator("#new-label .problem").wait_for()
-    assert visit.page.locator("#new-label .problem").inner_text() == "this version cannot add labels."
+    assert visit.page.locator("#new-label .problem").inner_text() == "This version cannot add labels."
 
 
 # -- model ----------------------------------------------------------------------------------------------------------
@@ -251,7 +261,7 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Any):
         visit.expected = "401"
         visit.page.fill("#token", "wrong")
         visit.page.press("#token", "Enter")
-        visit.page.get_by_text("the token is missing or wrong.").wait_for()
+        visit.page.get_by_text("The server did not accept this token.").wait_for()
         visit.page.fill("#token", "secret")
         visit.page.press("#token", "Enter")
         visit.write(TIGER)

@@ -24,7 +24,10 @@ export const events = new EventTarget();
 export async function ask(path, { body = undefined, signal = undefined } = {}) {
   const answer = await sent(path, body, signal);
   if (answer.ok) return answer.json();
-  if (answer.status === 401) events.dispatchEvent(new Event("token"));
+  if (answer.status === 401) {
+    events.dispatchEvent(new Event("token"));
+    throw new Refused(token.read() ? "The server did not accept this token." : "The server asks for a token.", 401);
+  }
   throw new Refused(await sentence(answer), answer.status, seconds(answer.headers.get("Retry-After")));
 }
 
@@ -45,7 +48,7 @@ async function sentence(answer) {
   try {
     const problem = await answer.json();
     const said = problem.detail || problem.title;
-    if (said) return said.endsWith(".") ? said : `${said}.`;
+    if (said) return `${said[0].toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;
   } catch {
     // No JSON, so somebody between us and the server answered.
   }

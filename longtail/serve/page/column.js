@@ -16,7 +16,9 @@ export class Column {
     this.cutoffs = [];
     this.list = h("ol", { class: "suggestions", "aria-label": `Labels by ${model.name}` });
     this.state = h("p", { class: "note empty" });
-    this.element = h("section", { class: "column", "aria-labelledby": this.id }, this.#head(), this.list, this.state);
+    this.more = h("button", { type: "button", class: "small more", onclick: () => view.more()?.() }, "Show more labels");
+    this.element = h("section", { class: "column", "aria-labelledby": this.id }, this.#head(), this.list, this.state,
+      this.more);
     this.list.addEventListener("keydown", (event) => this.#onKey(event));
     this.list.addEventListener("pointerleave", () => view.hover(null));
     this.#loadCalibration();
@@ -65,6 +67,7 @@ export class Column {
     this.state.textContent = results.length || !text.trim() ? "" : "No label is suggested for this text.";
     this.state.classList.remove("problem");
     this.list.replaceChildren(...results.map((each) => this.#row(each)));
+    this.more.hidden = results.length < this.view.k() || !this.view.more();
     this.refresh();
     this.#tellReached();
     this.view.suggested(this);
@@ -74,6 +77,7 @@ export class Column {
     this.element.removeAttribute("aria-busy");
     this.results = [];
     this.list.replaceChildren();
+    this.more.hidden = true;
     this.state.textContent = sentence;
     this.state.classList.add("problem");
     this.view.suggested(this);
@@ -111,10 +115,12 @@ export class Column {
       const { value } = this.chosen;
       this.auto.hidden = false;
       this.auto.title = `The threshold that was chosen for this model: ${score(value)}`;
-      this.auto.addEventListener("click", () => {
+      const choose = () => {
         this.slider.value = value;
         this.#setThreshold(value);
-      });
+      };
+      this.auto.addEventListener("click", choose);
+      if (this.threshold === 0) choose(); // nobody has moved the slider meanwhile
     }
     this.#tellReached();
   }
@@ -137,6 +143,7 @@ export class Column {
       return h("span", { class: "note" }, "Not calibrated: precision and recall at a threshold are unknown.");
     }
     const shown = this.results.filter((each) => each.score >= this.threshold);
+    if (!shown.length) return h("span", { class: "note" }, "No label reaches this threshold.");
     const right = shown.reduce((sum, each) => sum + each.score, 0);
     return h("span", {}, "About ", h("b", {}, right.toFixed(1)), ` of ${counted(shown.length, "label")} should be right`);
   }

@@ -29,8 +29,8 @@ export function duration(seconds) {
   return seconds < 3600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
-const HEAD = 100; // training documents from which a label counts as frequent
-const TAIL = 10; // and up to which as rare
+const HEAD = 50; // training documents from which a label counts as frequent
+const TAIL = 5; // and up to which as rare
 
 /** Whether a label is frequent or rare, as [short word, meaning]; null in between. */
 export function frequency(documents) {

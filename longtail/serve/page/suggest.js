@@ -3,7 +3,7 @@
 import { Column } from "./column.js";
 import { decisionsBox } from "./decided.js";
 import { Decisions } from "./decisions.js";
-import { announce, byId, choice, debounced, h } from "./dom.js";
+import { announce, byId, debounced, h } from "./dom.js";
 import { nextExample } from "./example.js";
 import { counted } from "./format.js";
 import { reasonPanel } from "./reason.js";
@@ -12,7 +12,7 @@ import { paint } from "./words.js";
 
 const DELAY = 140; // milliseconds without a key before the server is asked
 const NARROW = matchMedia("(max-width: 859px)");
-const AMOUNTS = [5, 10, 20, 50];
+const AMOUNTS = [10, 20, 50, 100]; // labels, each after another "show more"
 
 export function startSuggest(server) {
   const tab = new Suggest(server);
@@ -27,6 +27,7 @@ export function startSuggest(server) {
 class Suggest {
   constructor(server) {
     Object.assign(this, { server, columns: [], pinned: null, hovered: null });
+    this.k = Math.min(AMOUNTS[0], server.limits.k);
     this.decisions = new Decisions(() => this.text);
     this.decisions.addEventListener("change", () => this.columns.forEach((column) => column.refresh()));
     this.suggestSoon = debounced(() => this.suggest(), DELAY);
@@ -64,12 +65,22 @@ class Suggest {
   #column(model) {
     return new Column(this.server, model, {
       decisions: this.decisions,
-      k: () => Number(this.amount.value),
+      k: () => this.k,
+      more: () => this.#more(),
       hover: (column, suggestion) => this.#hover(column, suggestion),
       pin: (column, suggestion) => this.#look({ column, suggestion }, null),
       leave: () => this.field.focus(),
       explained: (column) => this.#shown?.column === column && this.#tellWhy(),
       suggested: (column) => this.#announce(column),
+    });
+  }
+
+  /** What shows more labels; nothing where the server gives no more. */
+  #more() {
+    const larger = AMOUNTS.find((each) => each > this.k && each <= this.server.limits.k);
+    return larger && (() => {
+      this.k = larger;
+      this.suggest();
     });
   }
 
@@ -161,7 +172,7 @@ class Suggest {
     this.left = h("div", { class: "left" }, this.#editor(), this.why);
     this.welcome = this.#welcome();
     this.results = h("div", { hidden: true }, this.board);
-    const right = h("div", { class: "right" }, this.#choices(), this.welcome, this.results);
+    const right = h("div", { class: "right" }, this.server.models.length > 1 ? this.#models() : null, this.welcome, this.results);
     const box = decisionsBox(this.decisions, {
       model: () => this.columns[0].model.name,
       keep: () => this.#keep(),
@@ -178,14 +189,6 @@ class Suggest {
         h("span", { class: "spring" }), this.clear, example),
       h("div", { class: "editor" }, this.layer, this.field),
       h("p", { class: "keys", id: "keys" }, keys()));
-  }
-
-  #choices() {
-    const [field, select] = choice("amount", "Labels", AMOUNTS.filter((each) => each <= this.server.limits.k)
-      .map((each) => [String(each), `up to ${each}`]), "10");
-    this.amount = select;
-    select.addEventListener("change", () => this.suggest());
-    return h("div", { class: "choices" }, this.server.models.length > 1 ? this.#models() : null, field);
   }
 
   #models() {
