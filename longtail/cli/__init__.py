@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from longtail import progress
-from longtail.cli import corpora, models, training
+from longtail.cli import corpora, models, serving, training
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
 from longtail.kernels import notice
@@ -51,6 +51,7 @@ for command in (
     models.ensemble,
     models.info,
     models.calibrate,
+    serving.serve,
     training.methods,
 ):
     app.command()(command)

@@ -1,0 +1,49 @@
+"""Every address of the server, and what answers it."""
+
+from __future__ import annotations
+
+from starlette.routing import Route, Router
+from starlette.types import Scope
+
+from longtail.serve import annif, describing, labelling, operating, predicting
+from longtail.serve.guard import Guard
+from longtail.serve.page_files import Page, read_page
+from longtail.serve.state import State
+
+
+def build(state: State) -> Guard:
+    """The application of one worker."""
+    page = Page(read_page())
+    # (address, method, what answers, its name in logs and metrics)
+    table = [
+        ("/v1/predict", "POST", predicting.predict, "predict"),
+        ("/v1/projects/{project_id}/suggest", "POST", annif.suggest, "annif_suggest"),
+        ("/v1/projects/{project_id}/suggest-batch", "POST", annif.suggest_batch, "annif_suggest_batch"),
+        ("/v1/projects/{project_id}/learn", "POST", annif.learn, "annif_learn"),
+        ("/v1/projects/{project_id}", "GET", annif.project, "annif_project"),
+        ("/v1/projects", "GET", annif.projects, "annif_projects"),
+        ("/v1/vocabs", "GET", annif.vocabs, "annif_vocabs"),
+        ("/v1/detect-language", "POST", annif.detect_language, "annif_detect_language"),
+        ("/v1/", "GET", annif.info, "annif_info"),
+        ("/v1/models", "GET", describing.models, "models"),
+        ("/v1/models/{name}", "GET", describing.model, "model"),
+        ("/v1/models/{name}/reload", "POST", describing.reload, "reload"),
+        ("/v1/limits", "GET", describing.limits, "limits"),
+        ("/v1/labels", "GET", labelling.labels, "labels"),
+        ("/v1/labels", "POST", labelling.add_labels, "add_labels"),
+        ("/v1/labels/{id:path}", "GET", labelling.label, "label"),
+        ("/livez", "GET", operating.livez, "health"),
+        ("/readyz", "GET", operating.readyz, "health"),
+        ("/metrics", "GET", operating.metrics, "metrics"),
+        ("/openapi.json", "GET", operating.own_openapi, "openapi"),
+        ("/openapi-annif.json", "GET", operating.annif_s_openapi, "openapi"),
+        ("/", "GET", page.index, "page"),
+        ("/page/{name:path}", "GET", page.file, "page"),
+    ]
+    routes = [Route(address, answers, methods=[method]) for address, method, answers, _ in table]
+    names: dict[object, str] = {answers: name for _, _, answers, name in table}
+
+    def name_of(scope: Scope) -> str:
+        return names.get(scope.get("endpoint"), "none")
+
+    return Guard(state, Router(routes, redirect_slashes=False), name_of)

@@ -1,0 +1,98 @@
+"""One connection: uvicorn's, with what it lacks against clients that are slow on purpose.
+
+uvicorn waits for ever for a request that began and does not end, takes headers of any length, and lets as many connect
+as there are file descriptors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from longtail.serve.meter import Meter
+from longtail.serve.settings import Limits
+from longtail.serve.state import LEAVING
+
+LONGEST_HEADERS = 32_768  # bytes of a request line and all headers
+
+
+def connection_class(limits: Limits, meter: Meter) -> type[HttpToolsProtocol]:
+    """The class of connections with these limits."""
+    return type("Bounded", (Connection,), {"limits": limits, "meter": meter})
+
+
+class Connection(HttpToolsProtocol):
+    """Headers arrive in time and are not too long; whoever leaves is forgotten."""
+
+    limits: Limits
+    meter: Meter
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client connects; one too many is turned away."""
+        super().connection_made(transport)
+        self.leaving: set[asyncio.Future[Any]] = set()
+        self._head = 0  # bytes of a request that began
+        self._timer: asyncio.TimerHandle | None = None
+        self.meter.gauge("connections", len(self.connections))
+        if len(self.connections) > self.limits.connections:
+            transport.abort()
+        else:
+            self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody waits for what is still being predicted."""
+        self._cancel_timer()
+        for future in list(self.leaving):
+            future.cancel()
+        super().connection_lost(exc)
+        self.meter.gauge("connections", len(self.connections))
+
+    def data_received(self, data: bytes) -> None:
+        """Count what arrives before the headers are complete."""
+        self._head += len(data)
+        waiting = self._timer is not None
+        super().data_received(data)
+        if waiting and self._timer is not None and self._head > LONGEST_HEADERS and not self.transport.is_closing():
+            self._refuse(431, f"the headers are longer than {LONGEST_HEADERS:,} bytes")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self.scope[LEAVING] = self.leaving  # type: ignore[literal-required]
+        self._await_headers()
+
+    def on_headers_complete(self) -> None:
+        """Its headers are there."""
+        self._cancel_timer()
+        self._head = 0
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP gets a problem like everything else."""
+        self._refuse(400, "this is not HTTP")
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    def _await_headers(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.limits.arrival, self._too_slow)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self._refuse(408, f"the headers did not arrive within {self.limits.arrival:g} s")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        told = {"type": "about:blank", "title": "Bad Request", "status": status, "detail": detail}
+        body = json.dumps(told).encode()
+        head = b"content-type: application/problem+json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+        self.transport.write(STATUS_LINE[status] + head + body)
+        self.transport.close()

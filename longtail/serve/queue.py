@@ -1,0 +1,145 @@
+"""Requests that arrive together are predicted together, by one thread; the event loop goes on reading and writing.
+
+    event loop:  submit ─► waiting jobs (bounded) ─┐                       ┌─► futures of the jobs
+    the thread:                                    └► a batch ─► predict ──┘
+
+Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
+the oldest of them takes along all that ask for the same.  So batches grow with the load, and there is no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from longtail.serve.meter import Meter
+from longtail.serve.problems import overloaded
+from longtail.serve.settings import Limits
+
+
+class Work(Protocol):
+    """What is done to texts."""
+
+    @property
+    def key(self) -> Hashable:
+        """Jobs whose works have equal keys may be done as one."""
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether the results of a text do not depend on the texts beside it, to the last bit."""
+
+    def run(self, texts: list[str]) -> Sequence[Any]:
+        """One result for every text."""
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """Texts of one request."""
+
+    work: Work
+    texts: list[str]
+    until: float  # when nobody waits any more, by time.monotonic
+    done: asyncio.Future[Sequence[Any]]
+    since: float = field(default_factory=time.monotonic)
+
+
+class Queue:
+    """Jobs that wait, and the thread that does them."""
+
+    def __init__(self, limits: Limits, meter: Meter):
+        self.limits, self.meter = limits, meter
+        self.loop = asyncio.get_running_loop()
+        self._waiting: deque[Job] = deque()
+        self._texts = 0
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
+        self._thread.start()
+
+    @property
+    def full(self) -> bool:
+        """Whether not even one text more may wait."""
+        return len(self._waiting) >= self.limits.queue or self._texts >= self.limits.queue_texts
+
+    def submit(self, work: Work, texts: list[str], seconds: float) -> asyncio.Future[Sequence[Any]]:
+        """The results, in time; cancel it to be forgotten.  Raises where too many wait."""
+        if self.full or self._texts + len(texts) > self.limits.queue_texts:
+            raise overloaded()
+        job = Job(work, texts, time.monotonic() + seconds, self.loop.create_future())
+        with self._changed:
+            self._waiting.append(job)
+            self._texts += len(texts)
+            self._changed.notify()
+        self.meter.waiting(len(self._waiting), self._texts)
+        return job.done
+
+    def close(self) -> None:
+        """End the thread when it has done what waits."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    # -- in the thread -------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while batch := self._next():
+            now = time.monotonic()
+            wanted = [job for job in batch if not job.done.done() and job.until > now]
+            if wanted:
+                self._do(wanted, now)
+
+    def _next(self) -> list[Job]:
+        """The oldest job and those that can be done with it; nothing when the queue is closed."""
+        with self._changed:
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            batch = self._taken() if self._waiting else []
+            self._texts -= sum(len(job.texts) for job in batch)
+        self.meter.waiting(len(self._waiting), self._texts)
+        return batch
+
+    def _taken(self) -> list[Job]:
+        first = self._waiting.popleft()
+        batch, size, rest = [first], len(first.texts), deque[Job]()
+        while self._waiting and first.work.mergeable and size < self.limits.batch:
+            job = self._waiting.popleft()
+            if job.work.key == first.work.key and size + len(job.texts) <= self.limits.batch:
+                batch.append(job)
+                size += len(job.texts)
+            else:
+                rest.append(job)
+        self._waiting.extendleft(reversed(rest))
+        return batch
+
+    def _do(self, batch: list[Job], started: float) -> None:
+        texts = [text for job in batch for text in job.texts]
+        try:
+            results, error = batch[0].work.run(texts), None
+        except Exception as raised:  # whatever it is, the thread goes on and the clients are told
+            results, error = [], raised
+        if error is not None and len(batch) > 1:
+            for job in batch:  # what one of them brought must not hurt the others
+                self._do([job], started)
+            return
+        self.meter.batch(len(texts), time.monotonic() - started, [started - job.since for job in batch])
+        self._tell(self._deliver, batch, results, error)
+
+    def _tell(self, function: Callable[..., None], *words: object) -> None:
+        """Call in the event loop, unless it has ended."""
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(function, *words)
+
+    @staticmethod
+    def _deliver(batch: list[Job], results: Sequence[Any], error: Exception | None) -> None:
+        start = 0
+        for job in batch:
+            stop = start + len(job.texts)
+            if not job.done.done():
+                job.done.set_result(results[start:stop]) if error is None else job.done.set_exception(error)
+            start = stop
