@@ -159,7 +159,7 @@ export class Column {
     const verdicts = ["accepted", "rejected"].map((verdict) => this.#verdictButton(suggestion, verdict));
     const toName = (event) => event.target.closest("button, .why") || open.focus();
     return h("li", { class: "suggestion", "data-id": id, onclick: toName,
-      onpointerenter: () => this.view.hover(this, suggestion) },
+      onpointermove: () => this.view.hover(this, suggestion) }, // not entered: rows also move under a resting pointer
       open, facts(suggestion), h("span", { class: "score" }, score(suggestion.score)), bar,
       h("div", { class: "verdicts" }, verdicts));
   }

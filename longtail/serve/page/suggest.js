@@ -91,6 +91,7 @@ class Suggest {
   }
 
   #hover(column, suggestion) {
+    if (this.hovered?.suggestion === suggestion) return;
     if (NARROW.matches) return; // reasons open under their label there, and would push it away from the pointer
     this.#look(this.pinned, column && { column, suggestion });
   }
