@@ -151,6 +151,17 @@ def test_cancelling_keeps_what_was_answered(visit: Visit, fake: Fake, tmp_path: 
     assert said == f"Cancelled. {len(lines)} of 500 rows have labels." and 0 < len(lines) < 500
 
 
+def test_a_file_can_be_dropped(visit: Visit, fake: Fake, tmp_path: Path):
+    visit.page.locator(".drop").evaluate(
+        """(place) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(["text\\na striped tiger\\n"], "dropped.csv"));
+          place.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        }"""
+    )
+    assert labelled(visit, tmp_path / "a.jsonl") == [answer(fake, Query("a striped tiger"))]
+
+
 BAD = {
     "not UTF-8": ("a.csv", "text\nmünchen".encode("latin-1"), "The file is not UTF-8 text."),
     "a spreadsheet": ("a.xlsx", b"PK\x03\x04", "Save it as CSV (UTF-8), and choose that."),

@@ -4,7 +4,7 @@ import { isAborted } from "./api.js";
 import { announce, byId, choice, download, h } from "./dom.js";
 import { count, counted, duration, excerpt, score } from "./format.js";
 import { predictAll, tooLong } from "./runner.js";
-import { csvText, readTable, textColumns, textsOf, Unreadable } from "./tables.js";
+import { csvLines, readTable, textColumns, textsOf, Unreadable } from "./tables.js";
 
 const PREVIEW = 8;
 
@@ -18,6 +18,7 @@ class Batch {
     this.stage = h("div", { class: "stack" });
     this.problem = h("div", { role: "alert" });
     this.place = this.#drop();
+    this.#guard();
     this.elements = [
       h("div", { class: "intro" }, h("h1", {}, "Label a file"),
         h("p", {}, "Every row gets its labels. Answers are those of ", h("code", {}, "longtail predict"), ".")),
@@ -45,6 +46,14 @@ class Batch {
       if (event.dataTransfer.files.length) this.#read(event.dataTransfer.files[0]);
     });
     return h("div", { class: "drop-box" }, input, place);
+  }
+
+  /** A file that misses the field, or a closed window, must not end what is under way. */
+  #guard() {
+    const isFile = (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault();
+    addEventListener("dragover", isFile);
+    addEventListener("drop", isFile);
+    addEventListener("beforeunload", (event) => this.running && !this.running.signal.aborted && event.preventDefault());
   }
 
   async #read(file) {
@@ -144,6 +153,7 @@ class Batch {
       failed = isAborted(error) ? "Cancelled." : error.message;
     }
     button.disabled = false;
+    this.running = null;
     progress.element.replaceWith(this.#finished(texts, failed));
     if (failed && failed !== "Cancelled.") this.#tell(failed);
   }
@@ -186,7 +196,7 @@ class Batch {
       const id = this.table.ids[at];
       const plain = labels.map(({ index, id: label, name, score: value }) => ({ index, id: label, name, score: value }));
       return `{${id === undefined ? "" : `"id": ${id}, `}"labels": ${JSON.stringify(plain)}}\n`;
-    }).join("");
+    });
   }
 
   #csv(texts) {
@@ -197,7 +207,7 @@ class Batch {
       ...own.map((name) => row.get(name) ?? ""),
       ...["id", "name", "score"].map((field) => (this.labels[at] ?? []).map((label) => label[field]).join("|")),
     ]);
-    return csvText([[...own, ...answer], ...cells.filter((_, at) => this.labels[at])]);
+    return csvLines([[...own, ...answer], ...cells.filter((_, at) => this.labels[at])]);
   }
 }
 

@@ -52,6 +52,6 @@ function keptRow(decisions, { text, labels, names }, at) {
 
 function downloaded(decisions) {
   const lines = decisions.lines();
-  download("decisions.jsonl", "application/jsonl", lines.join(""));
+  download("decisions.jsonl", "application/jsonl", lines);
   announce(`${counted(lines.length, "text")} downloaded`);
 }

@@ -34,9 +34,9 @@ export function debounced(call, delay) {
   };
 }
 
-/** Offers text as a file. */
-export function download(name, type, text) {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+/** Offers lines as a file; they are never one string, which could be longer than a string may be. */
+export function download(name, type, lines) {
+  const address = URL.createObjectURL(new Blob(lines, { type }));
   const link = h("a", { href: address, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);

@@ -46,7 +46,7 @@ function reasons(reason) {
 function words(reason) {
   const all = summed(reason.words);
   if (!all.length) return h("p", { class: "note" }, "No word of this text speaks for or against it.");
-  const strongest = Math.max(...all.map(([, value]) => Math.abs(value)));
+  const strongest = Math.abs(all[0][1]);
   const shown = all.slice(0, WORDS);
   return h(
     "div",

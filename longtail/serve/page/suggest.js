@@ -218,7 +218,7 @@ class Suggest {
 }
 
 function keys() {
-  const all = [[["Alt", "↓"], "labels"], [["↑", "↓"], "move"], [["A"], "accept"], [["R"], "reject"], [["Esc"], "text"],
+  const all = [[["Alt", "↓"], "labels"], [["↑", "↓"], "move"], [["A"], "accept"], [["R"], "reject"],
     [["Ctrl", "Enter"], "next text"]];
   return all.map(([names, what]) =>
     h("span", {}, names.map((name) => h("kbd", {}, name)), ` ${what}`));

@@ -104,9 +104,9 @@ function quoted(text, start, delimiter, line) {
 }
 
 /** Records as a CSV file: with the mark by which spreadsheets know UTF-8, and CRLF as RFC 4180 has it. */
-export function csvText(records) {
+export function csvLines(records) {
   const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  return `\ufeff${records.map((record) => `${record.map(cell).join(",")}\r\n`).join("")}`;
+  return ["\ufeff", ...records.map((record) => `${record.map(cell).join(",")}\r\n`)];
 }
 
 // -- lines ----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ function unitOffsets(text) {
 /** Fills the layer behind a text field; without words it only holds the text, which gives the field its height. */
 export function paint(layer, text, words = []) {
   const marked = pieces(text, words);
-  const strongest = Math.max(...marked.map(([, , value]) => Math.abs(value)), 0);
+  const strongest = marked.reduce((most, [, , value]) => Math.max(most, Math.abs(value)), 0);
   const nodes = [];
   let done = 0;
   for (const [start, stop, value] of marked) {
