@@ -67,7 +67,7 @@ export class Column {
     this.state.textContent = results.length || !text.trim() ? "" : "No label is suggested for this text.";
     this.state.classList.remove("problem");
     this.list.replaceChildren(...results.map((each) => this.#row(each)));
-    this.more.hidden = results.length < this.view.k() || !this.view.more();
+    this.more.hidden = results.length < this.view.k() || results.length >= this.model.labels || !this.view.more();
     this.refresh();
     this.#tellReached();
     this.view.suggested(this);
@@ -133,7 +133,7 @@ export class Column {
   }
 
   #tellReached() {
-    const measured = cutoffAt(this.cutoffs, this.threshold) ?? (this.chosen?.value === this.threshold && this.chosen);
+    const measured = this.chosen?.value === this.threshold ? this.chosen : cutoffAt(this.cutoffs, this.threshold);
     this.reached.replaceChildren(...(measured ? precisionAndRecall(measured) : [this.#expected()]));
   }
 

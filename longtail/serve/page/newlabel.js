@@ -21,12 +21,12 @@ export function newLabelForm(server, model, added) {
       const label = { id: id.value.trim() || name.value.trim(), name: name.value.trim(), text: text.value.trim(),
         examples: examples.value.split("\n").map((line) => line.trim()).filter(Boolean) };
       await ask("v1/labels", { body: { model: model(), labels: [label] } });
-      said.replaceChildren(h("p", { class: "done" }, `${label.name} is now a label of ${model()}.`));
+      said.append(h("p", { class: "done" }, `${label.name} is now a label of ${model()}.`));
       form.reset();
       added(label);
       said.append(await trial(server, model(), label));
     } catch (error) {
-      said.replaceChildren(h("p", { class: "problem" }, error.message));
+      said.append(h("p", { class: "problem" }, error.message));
     }
     button.disabled = false;
   };

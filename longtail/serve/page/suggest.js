@@ -18,6 +18,8 @@ export function startSuggest(server) {
   const tab = new Suggest(server);
   byId("suggest").append(...tab.elements);
   tab.compare(new Set([server.models.find((model) => model.default)?.name ?? server.models[0].name]));
+  // Whoever comes to type can; a touch screen would open its keyboard over the page.
+  if (matchMedia("(hover: hover)").matches && document.activeElement === document.body) tab.field.focus();
   server.tryText = (text) => {
     tab.write(text);
     open("suggest");

@@ -27,6 +27,7 @@ function show(name, rest) {
     byId(`tab-${each}`).setAttribute("aria-selected", String(chosen));
     byId(`tab-${each}`).tabIndex = chosen ? 0 : -1;
   }
+  document.title = `${byId(`tab-${name}`).textContent} · Longtail`;
   listeners.get(name)?.(rest);
 }
 
