@@ -20,21 +20,38 @@ class Batch {
     this.place = this.#drop();
     this.#guard();
     this.elements = [
-      h("div", { class: "intro" }, h("h1", {}, "Label a file"),
-        h("p", {}, "Every row gets its labels. Answers are those of ", h("code", {}, "longtail predict"), ".")),
-      this.place, this.problem, this.stage,
+      h(
+        "div",
+        { class: "intro" },
+        h("h1", {}, "Label a file"),
+        h("p", {}, "Every row gets its labels. Answers are those of ", h("code", {}, "longtail predict"), "."),
+      ),
+      this.place,
+      this.problem,
+      this.stage,
     ];
   }
 
   // -- the file -----------------------------------------------------------------------------------------------------
 
   #drop() {
-    const input = h("input", { type: "file", id: "file", class: "unseen", accept: ".csv,.tsv,.jsonl,.json,.txt,.gz",
-      onchange: () => input.files.length && this.#read(input.files[0]) });
-    const place = h("label", { for: "file", class: "drop" },
+    const input = h("input", {
+      type: "file",
+      id: "file",
+      class: "unseen",
+      accept: ".csv,.tsv,.jsonl,.json,.txt,.gz",
+      onchange: () => input.files.length && this.#read(input.files[0]),
+    });
+    const place = h(
+      "label",
+      { for: "file", class: "drop" },
       h("span", { class: "drop-main" }, "Drop a file here, or ", h("span", { class: "linked" }, "choose one")),
-      h("span", { class: "note" }, "CSV or TSV with a header, JSON lines, or one text a line. From a spreadsheet: " +
-        "save it as CSV (UTF-8)."));
+      h(
+        "span",
+        { class: "note" },
+        "CSV or TSV with a header, JSON lines, or one text a line. From a spreadsheet: " + "save it as CSV (UTF-8).",
+      ),
+    );
     const over = (is) => (event) => {
       event.preventDefault();
       place.classList.toggle("over", is);
@@ -79,23 +96,62 @@ class Batch {
 
   #ready() {
     const [columns, likely] = textColumns(this.table);
-    const [textField, text] = choice("batch-text", "Text column", columns.map((name) => [name, name]), likely);
-    const [modelField, model] = choice("batch-model", "Model", this.server.models.map(({ name }) => [name, name]),
-      this.server.models.find((each) => each.default)?.name);
-    const k = h("input", { id: "batch-k", type: "number", min: 1, max: this.server.limits.k, value: 5, required: true });
-    const threshold = h("input", { id: "batch-threshold", type: "text", inputmode: "decimal", value: "0",
-      pattern: "auto|0|1|0?[.]\\d+", title: "A number from 0 to 1, or auto" });
+    const [textField, text] = choice(
+      "batch-text",
+      "Text column",
+      columns.map((name) => [name, name]),
+      likely,
+    );
+    const [modelField, model] = choice(
+      "batch-model",
+      "Model",
+      this.server.models.map(({ name }) => [name, name]),
+      this.server.models.find((each) => each.default)?.name,
+    );
+    const k = h("input", {
+      id: "batch-k",
+      type: "number",
+      min: 1,
+      max: this.server.limits.k,
+      value: 5,
+      required: true,
+    });
+    const threshold = h("input", {
+      id: "batch-threshold",
+      type: "text",
+      inputmode: "decimal",
+      value: "0",
+      pattern: "auto|0|1|0?[.]\\d+",
+      title: "A number from 0 to 1, or auto",
+    });
     const preview = h("ul", { class: "plain previews" });
     this.choices = { text, model, k, threshold };
-    const form = h("form", { class: "card stack", onsubmit: (event) => this.#start(event), oninput: () => this.#command() },
+    const form = h(
+      "form",
+      { class: "card stack", onsubmit: (event) => this.#start(event), oninput: () => this.#command() },
       h("div", {}, h("h2", {}, this.file.name), h("p", { class: "note" }, this.#size())),
-      h("div", { class: "fields" }, textField, modelField,
+      h(
+        "div",
+        { class: "fields" },
+        textField,
+        modelField,
         h("div", { class: "field" }, h("label", { for: "batch-k" }, "Labels at most"), k),
-        h("div", { class: "field" }, h("label", { for: "batch-threshold" }, "Threshold (0 to 1, or auto)"), threshold)),
-      preview, h("div", { class: "actions" }, h("button", { class: "primary", id: "batch-start" }, "Label the texts"),
-        this.#commandLine()));
-    const showTexts = () => preview.replaceChildren(...this.table.rows.slice(0, 3).map((row) =>
-      h("li", {}, excerpt(textsOf({ kind: "", rows: [row] }, text.value)[0], 140) || "(no text)")));
+        h("div", { class: "field" }, h("label", { for: "batch-threshold" }, "Threshold (0 to 1, or auto)"), threshold),
+      ),
+      preview,
+      h(
+        "div",
+        { class: "actions" },
+        h("button", { class: "primary", id: "batch-start" }, "Label the texts"),
+        this.#commandLine(),
+      ),
+    );
+    const showTexts = () =>
+      preview.replaceChildren(
+        ...this.table.rows
+          .slice(0, 3)
+          .map((row) => h("li", {}, excerpt(textsOf({ kind: "", rows: [row] }, text.value)[0], 140) || "(no text)")),
+      );
     text.addEventListener("change", showTexts);
     showTexts();
     this.#command();
@@ -160,31 +216,86 @@ class Batch {
 
   #finished(texts, failed) {
     const done = this.labels.filter(Boolean).length;
-    const said = failed ? `${failed === "Cancelled." ? failed : "Stopped."} ${count(done)} of ${count(texts.length)} rows have labels.`
+    const said = failed
+      ? `${failed === "Cancelled." ? failed : "Stopped."} ${count(done)} of ${count(texts.length)} rows have labels.`
       : `${counted(done, "row")} labelled.`;
     announce(said);
     const stem = this.file.name.replace(/(\.gz)?$/i, "").replace(/\.\w+$/, "");
-    return h("div", { class: "card stack after" },
+    return h(
+      "div",
+      { class: "card stack after" },
       h("h2", { id: "batch-done" }, said),
-      h("div", { class: "actions" },
-        h("button", { type: "button", class: "primary", id: "download-csv", disabled: !done,
-          onclick: () => download(`${stem}.labels.csv`, "text/csv", this.#csv(texts)) }, "Download CSV"),
-        h("button", { type: "button", id: "download-jsonl", disabled: !done,
-          onclick: () => download(`${stem}.labels.jsonl`, "application/jsonl", this.#jsonl()) }, "Download JSONL"),
-        h("p", { class: "note" }, "CSV: your columns and the labels beside them. JSONL: the lines that ",
-          h("code", {}, "longtail predict"), " writes.")),
-      this.#preview(texts));
+      h(
+        "div",
+        { class: "actions" },
+        h(
+          "button",
+          {
+            type: "button",
+            class: "primary",
+            id: "download-csv",
+            disabled: !done,
+            onclick: () => download(`${stem}.labels.csv`, "text/csv", this.#csv(texts)),
+          },
+          "Download CSV",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            id: "download-jsonl",
+            disabled: !done,
+            onclick: () => download(`${stem}.labels.jsonl`, "application/jsonl", this.#jsonl()),
+          },
+          "Download JSONL",
+        ),
+        h(
+          "p",
+          { class: "note" },
+          "CSV: your columns and the labels beside them. JSONL: the lines that ",
+          h("code", {}, "longtail predict"),
+          " writes.",
+        ),
+      ),
+      this.#preview(texts),
+    );
   }
 
   #preview(texts) {
-    const shown = texts.map((text, at) => [text, this.labels[at]]).filter(([, labels]) => labels).slice(0, PREVIEW);
-    return h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "The first rows" },
-      h("table", { class: "answers" },
+    const shown = texts
+      .map((text, at) => [text, this.labels[at]])
+      .filter(([, labels]) => labels)
+      .slice(0, PREVIEW);
+    return h(
+      "div",
+      { class: "scroller", tabindex: 0, role: "region", "aria-label": "The first rows" },
+      h(
+        "table",
+        { class: "answers" },
         h("caption", { class: "unseen" }, "The first rows and their labels"),
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Text"), h("th", { scope: "col" }, "Labels"))),
-        h("tbody", {}, shown.map(([text, labels]) => h("tr", {}, h("td", {}, excerpt(text, 110)),
-          h("td", {}, labels.length ? labels.map((label) => h("span", { class: "tag" }, label.name, " ",
-            h("small", {}, score(label.score)))) : "none"))))));
+        h(
+          "tbody",
+          {},
+          shown.map(([text, labels]) =>
+            h(
+              "tr",
+              {},
+              h("td", {}, excerpt(text, 110)),
+              h(
+                "td",
+                {},
+                labels.length
+                  ? labels.map((label) =>
+                      h("span", { class: "tag" }, label.name, " ", h("small", {}, score(label.score))),
+                    )
+                  : "none",
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   // -- what is downloaded -------------------------------------------------------------------------------------------
@@ -194,7 +305,12 @@ class Batch {
     return this.labels.map((labels, at) => {
       if (!labels) return "";
       const id = this.table.ids[at];
-      const plain = labels.map(({ index, id: label, name, score: value }) => ({ index, id: label, name, score: value }));
+      const plain = labels.map(({ index, id: label, name, score: value }) => ({
+        index,
+        id: label,
+        name,
+        score: value,
+      }));
       return `{${id === undefined ? "" : `"id": ${id}, `}"labels": ${JSON.stringify(plain)}}\n`;
     });
   }
@@ -216,9 +332,19 @@ function progressCard(total, cancel) {
   const line = h("p", { class: "note" }, `0 of ${count(total)}`);
   const begun = performance.now();
   return {
-    element: h("div", { class: "card stack after" }, h("h2", {}, "Working"), bar,
-      h("div", { class: "actions" }, line, h("span", { class: "spring" }),
-        h("button", { type: "button", id: "batch-cancel", onclick: cancel }, "Cancel"))),
+    element: h(
+      "div",
+      { class: "card stack after" },
+      h("h2", {}, "Working"),
+      bar,
+      h(
+        "div",
+        { class: "actions" },
+        line,
+        h("span", { class: "spring" }),
+        h("button", { type: "button", id: "batch-cancel", onclick: cancel }, "Cancel"),
+      ),
+    ),
     onProgress(done) {
       bar.value = done;
       const seconds = (performance.now() - begun) / 1000;

@@ -16,9 +16,19 @@ export class Column {
     this.cutoffs = [];
     this.list = h("ol", { class: "suggestions", "aria-label": `Labels by ${model.name}` });
     this.state = h("p", { class: "note empty" });
-    this.more = h("button", { type: "button", class: "small more", onclick: () => view.more()?.() }, "Show more labels");
-    this.element = h("section", { class: "column", "aria-labelledby": this.id }, this.#head(), this.list, this.state,
-      this.more);
+    this.more = h(
+      "button",
+      { type: "button", class: "small more", onclick: () => view.more()?.() },
+      "Show more labels",
+    );
+    this.element = h(
+      "section",
+      { class: "column", "aria-labelledby": this.id },
+      this.#head(),
+      this.list,
+      this.state,
+      this.more,
+    );
     this.list.addEventListener("keydown", (event) => this.#onKey(event));
     this.list.addEventListener("pointerleave", () => view.hover(null));
     this.#loadCalibration();
@@ -87,19 +97,38 @@ export class Column {
 
   #head() {
     const { name, method, labels } = this.model;
-    this.slider = h("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, id: `${this.id}-threshold`,
-      oninput: () => this.#setThreshold(Number(this.slider.value)) });
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: 1,
+      step: 0.01,
+      value: 0,
+      id: `${this.id}-threshold`,
+      oninput: () => this.#setThreshold(Number(this.slider.value)),
+    });
     this.value = h("output", { for: this.slider.id }, "0.00");
     this.reached = h("p", { class: "reached", id: `${this.id}-reached` }, "…");
     this.slider.setAttribute("aria-describedby", this.reached.id);
     this.auto = h("button", { type: "button", class: "small", hidden: true }, "Auto");
-    return h("header", {},
-      h("div", { class: "column-title" },
+    return h(
+      "header",
+      {},
+      h(
+        "div",
+        { class: "column-title" },
         h("h2", { id: this.id }, name),
-        h("p", { class: "note" }, `${method === name ? "" : `${method} · `}${count(labels)} labels`)),
-      h("div", { class: "threshold" },
-        h("label", { for: this.slider.id }, "Threshold"), this.slider, this.value, this.auto),
-      this.reached);
+        h("p", { class: "note" }, `${method === name ? "" : `${method} · `}${count(labels)} labels`),
+      ),
+      h(
+        "div",
+        { class: "threshold" },
+        h("label", { for: this.slider.id }, "Threshold"),
+        this.slider,
+        this.value,
+        this.auto,
+      ),
+      this.reached,
+    );
   }
 
   async #loadCalibration() {
@@ -145,7 +174,13 @@ export class Column {
     const shown = this.results.filter((each) => each.score >= this.threshold);
     if (!shown.length) return h("span", { class: "note" }, "No label reaches this threshold.");
     const right = shown.reduce((sum, each) => sum + each.score, 0);
-    return h("span", {}, "About ", h("b", {}, right.toFixed(1)), ` of ${counted(shown.length, "label")} should be right`);
+    return h(
+      "span",
+      {},
+      "About ",
+      h("b", {}, right.toFixed(1)),
+      ` of ${counted(shown.length, "label")} should be right`,
+    );
   }
 
   // -- rows ---------------------------------------------------------------------------------------------------------
@@ -154,14 +189,29 @@ export class Column {
     const { id, name } = suggestion;
     const bar = h("div", { class: "bar", "aria-hidden": "true" }, h("i"), h("b"));
     bar.style.setProperty("--score", Math.min(1, Math.max(0, suggestion.score)));
-    const open = h("button", { type: "button", class: "name", onfocus: () => this.view.pin(this, suggestion),
-      onclick: () => this.view.pin(this, suggestion) }, name);
+    const open = h(
+      "button",
+      {
+        type: "button",
+        class: "name",
+        onfocus: () => this.view.pin(this, suggestion),
+        onclick: () => this.view.pin(this, suggestion),
+      },
+      name,
+    );
     const verdicts = ["accepted", "rejected"].map((verdict) => this.#verdictButton(suggestion, verdict));
     const toName = (event) => event.target.closest("button, .why") || open.focus();
-    return h("li", { class: "suggestion", "data-id": id, onclick: toName,
-      onpointermove: () => this.view.hover(this, suggestion) }, // not entered: rows also move under a resting pointer
-      open, facts(suggestion), h("span", { class: "score" }, score(suggestion.score)), bar,
-      h("div", { class: "verdicts" }, verdicts));
+    const hover = () => this.view.hover(this, suggestion);
+    return h(
+      "li",
+      // A pointer that moves, not one that enters: rows also move under a resting pointer.
+      { class: "suggestion", "data-id": id, onclick: toName, onpointermove: hover },
+      open,
+      facts(suggestion),
+      h("span", { class: "score" }, score(suggestion.score)),
+      bar,
+      h("div", { class: "verdicts" }, verdicts),
+    );
   }
 
   #verdictButton({ id, name }, verdict) {
@@ -231,14 +281,20 @@ export class Column {
 function facts({ count: documents }) {
   if (typeof documents !== "number") return h("span", { class: "facts" });
   const badge = frequency(documents);
-  return h("span", { class: "facts" },
+  return h(
+    "span",
+    { class: "facts" },
     badge && h("span", { class: `badge ${badge[0]}`, title: badge[1] }, badge[0]),
-    h("span", { class: "count", title: "training documents with this label" }, counted(documents, "document")));
+    h("span", { class: "count", title: "training documents with this label" }, counted(documents, "document")),
+  );
 }
 
 function precisionAndRecall({ precision, recall }) {
-  return [h("span", {}, h("b", {}, percent(precision)), " precision"), h("span", {}, h("b", {}, percent(recall)), " recall"),
-    h("span", { class: "note" }, "on validation documents")];
+  return [
+    h("span", {}, h("b", {}, percent(precision)), " precision"),
+    h("span", {}, h("b", {}, percent(recall)), " recall"),
+    h("span", { class: "note" }, "on validation documents"),
+  ];
 }
 
 function divider(labels) {

@@ -11,9 +11,13 @@ export function decisionsBox(decisions, tab) {
   const note = h("p", { class: "note" });
   const keep = h("button", { type: "button", class: "primary", id: "keep", onclick: tab.keep }, "Keep, and next text");
   const save = h("button", { type: "button", id: "download-decisions", onclick: () => downloaded(decisions) });
-  const picker = labelPicker({ id: "add-accepted", label: "Add a label that was not suggested", model: tab.model,
+  const picker = labelPicker({
+    id: "add-accepted",
+    label: "Add a label that was not suggested",
+    model: tab.model,
     placeholder: "Add a label that was not suggested …",
-    chosen: ({ id, name }) => decisions.verdict(id) === "accepted" || decisions.decide(id, name, "accepted") });
+    chosen: ({ id, name }) => decisions.verdict(id) === "accepted" || decisions.decide(id, name, "accepted"),
+  });
 
   const refresh = () => {
     const lines = decisions.lines().length;
@@ -28,9 +32,14 @@ export function decisionsBox(decisions, tab) {
   };
   decisions.addEventListener("change", refresh);
   refresh();
-  return h("section", { class: "card decisions", "aria-labelledby": "decisions-title" },
+  return h(
+    "section",
+    { class: "card decisions", "aria-labelledby": "decisions-title" },
     h("div", { class: "decisions-head" }, h("h2", { id: "decisions-title" }, "Your decisions"), note),
-    chips, h("div", { class: "actions" }, picker, h("span", { class: "spring" }), keep, save), kept);
+    chips,
+    h("div", { class: "actions" }, picker, h("span", { class: "spring" }), keep, save),
+    kept,
+  );
 }
 
 function told({ accepted, rejected }) {
@@ -38,14 +47,20 @@ function told({ accepted, rejected }) {
 }
 
 function chip(decisions, id, name) {
-  const drop = h("button", { type: "button", "aria-label": `Take ${name} back`,
-    onclick: () => decisions.decide(id, name, "") }, "✕");
+  const drop = h(
+    "button",
+    { type: "button", "aria-label": `Take ${name} back`, onclick: () => decisions.decide(id, name, "") },
+    "✕",
+  );
   return h("li", {}, h("span", {}, name), drop);
 }
 
 function keptRow(decisions, { text, labels, names }, at) {
-  const drop = h("button", { type: "button", class: "quiet", "aria-label": `Remove text ${at + 1}`,
-    onclick: () => decisions.drop(at) }, "Remove");
+  const drop = h(
+    "button",
+    { type: "button", class: "quiet", "aria-label": `Remove text ${at + 1}`, onclick: () => decisions.drop(at) },
+    "Remove",
+  );
   const said = labels.length ? (names ?? labels).join(", ") : "no label";
   return h("li", {}, h("p", {}, excerpt(text, 110)), h("p", { class: "note" }, said), drop);
 }

@@ -3,8 +3,9 @@
 import { ask } from "./api.js";
 import { labelsAddress } from "./picker.js";
 
-const FALLBACK = "The tiger is a large wild cat with a striped coat, native to the forests of Asia. Zoologists study how "
-  + "it hunts at night, and conservation programmes protect the few that remain.";
+const FALLBACK =
+  "The tiger is a large wild cat with a striped coat, native to the forests of Asia. Zoologists study how " +
+  "it hunts at night, and conservation programmes protect the few that remain.";
 const TEXT = 60; // characters that make an example of a text
 const NAME = 30; // and of a name
 const LOOKED_AT = 40;

@@ -22,22 +22,50 @@ class Labels {
     this.list = h("ul", { class: "found" });
     this.note = h("p", { class: "note", role: "status" });
     this.card = h("div", { class: "card label-card", id: "label-card", tabindex: -1 });
-    this.query = h("input", { type: "search", id: "label-search", autocomplete: "off", spellcheck: "false",
-      placeholder: "Part of a name …", oninput: debounced(() => this.search(), DELAY) });
-    const [modelField, model] = choice("labels-model", "Model", server.models.map(({ name }) => [name, name]));
+    this.query = h("input", {
+      type: "search",
+      id: "label-search",
+      autocomplete: "off",
+      spellcheck: "false",
+      placeholder: "Part of a name …",
+      oninput: debounced(() => this.search(), DELAY),
+    });
+    const [modelField, model] = choice(
+      "labels-model",
+      "Model",
+      server.models.map(({ name }) => [name, name]),
+    );
     this.model = model;
     model.addEventListener("change", () => this.#changeModel());
-    const form = newLabelForm(server, () => this.model.value, (label) => this.#added(label));
+    const form = newLabelForm(
+      server,
+      () => this.model.value,
+      (label) => this.#added(label),
+    );
     this.elements = [
-      h("div", { class: "intro" }, h("h1", {}, "Labels"),
-        h("p", {}, "Find a label, see which are near it, or teach the model a new one.")),
-      h("div", { class: "catalogue" },
-        h("div", { class: "stack" },
-          h("div", { class: "fields" },
+      h(
+        "div",
+        { class: "intro" },
+        h("h1", {}, "Labels"),
+        h("p", {}, "Find a label, see which are near it, or teach the model a new one."),
+      ),
+      h(
+        "div",
+        { class: "catalogue" },
+        h(
+          "div",
+          { class: "stack" },
+          h(
+            "div",
+            { class: "fields" },
             h("div", { class: "field wide" }, h("label", { for: "label-search" }, "Search"), this.query),
-            server.models.length > 1 ? modelField : null),
-          h("div", { class: "found-head" }, this.note, h("span", { class: "note" }, "training documents")), this.list),
-        h("div", { class: "stack" }, this.card, form)),
+            server.models.length > 1 ? modelField : null,
+          ),
+          h("div", { class: "found-head" }, this.note, h("span", { class: "note" }, "training documents")),
+          this.list,
+        ),
+        h("div", { class: "stack" }, this.card, form),
+      ),
     ];
     this.#empty();
   }
@@ -72,8 +100,16 @@ class Labels {
   }
 
   #found({ id, name, count: documents }, query) {
-    return h("li", {}, h("button", { type: "button", "data-id": id, onclick: () => open("labels", id) },
-      h("span", {}, marked(name, query)), h("span", { class: "count" }, count(documents ?? 0))));
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", "data-id": id, onclick: () => open("labels", id) },
+        h("span", {}, marked(name, query)),
+        h("span", { class: "count" }, count(documents ?? 0)),
+      ),
+    );
   }
 
   #light() {
@@ -109,23 +145,50 @@ class Labels {
       h("h2", {}, name, badge && h("span", { class: `badge ${badge[0]}`, title: badge[1] }, badge[0])),
       h("p", { class: "note" }, `${id === name ? "" : `${id} · `}${counted(documents, "training document")}`),
       text ? h("p", { class: "label-text" }, text) : h("p", { class: "note" }, "It has no text of its own."),
-      text ? h("p", {}, h("button", { type: "button", class: "small", onclick: () => this.server.tryText(text) },
-        "Suggest labels for this text")) : "",
+      text
+        ? h(
+            "p",
+            {},
+            h(
+              "button",
+              { type: "button", class: "small", onclick: () => this.server.tryText(text) },
+              "Suggest labels for this text",
+            ),
+          )
+        : "",
       ...this.#neighbours("Nearest labels", nearest, id),
-      ...this.#neighbours("In the same cluster", cluster, id));
+      ...this.#neighbours("In the same cluster", cluster, id),
+    );
     announce(`${name}, ${counted(documents, "training document")}`);
   }
 
   #neighbours(title, labels, own) {
     const others = (labels ?? []).filter((label) => label.id !== own);
     if (!others.length) return [];
-    return [h("h3", {}, title), h("ul", { class: "neighbours" }, others.map(({ id, name, similarity }) =>
-      h("li", {}, h("button", { type: "button", class: "tag", onclick: () => open("labels", id) }, name,
-        similarity === undefined ? null : h("small", {}, ` ${score(similarity)}`)))))];
+    return [
+      h("h3", {}, title),
+      h(
+        "ul",
+        { class: "neighbours" },
+        others.map(({ id, name, similarity }) =>
+          h(
+            "li",
+            {},
+            h(
+              "button",
+              { type: "button", class: "tag", onclick: () => open("labels", id) },
+              name,
+              similarity === undefined ? null : h("small", {}, ` ${score(similarity)}`),
+            ),
+          ),
+        ),
+      ),
+    ];
   }
 
   #added(label) {
     this.server.forget();
+    this.server.models.find(({ name }) => name === this.model.value).labels += 1;
     this.query.value = label.name;
     this.search();
     open("labels", label.id);

@@ -18,8 +18,15 @@ export function newLabelForm(server, model, added) {
     button.disabled = true;
     said.replaceChildren();
     try {
-      const label = { id: id.value.trim() || name.value.trim(), name: name.value.trim(), text: text.value.trim(),
-        examples: examples.value.split("\n").map((line) => line.trim()).filter(Boolean) };
+      const label = {
+        id: id.value.trim() || name.value.trim(),
+        name: name.value.trim(),
+        text: text.value.trim(),
+        examples: examples.value
+          .split("\n")
+          .map((line) => line.trim())
+          .filter(Boolean),
+      };
       await ask("v1/labels", { body: { model: model(), labels: [label] } });
       said.append(h("p", { class: "done" }, `${label.name} is now a label of ${model()}.`));
       form.reset();
@@ -31,11 +38,15 @@ export function newLabelForm(server, model, added) {
     button.disabled = false;
   };
 
-  const form = h("form", { class: "stack", onsubmit: submit },
+  const form = h(
+    "form",
+    { class: "stack", onsubmit: submit },
     h("div", { class: "fields" }, field("new-name", "Name", name), field("new-id", "Id", id)),
     field("new-text", "Text: what it means", text),
     field("new-examples", "Examples: texts that should get it, one a line", examples),
-    h("div", { class: "actions" }, button), said);
+    h("div", { class: "actions" }, button),
+    said,
+  );
   return h("details", { class: "card", id: "new-label" }, h("summary", {}, "Add a label"), form);
 }
 
@@ -45,8 +56,19 @@ const field = (id, label, input) => h("div", { class: "field" }, h("label", { fo
 async function trial(server, model, label) {
   const text = label.examples[0] || label.text || label.name;
   const { results } = await ask("v1/predict", { body: { text, model, k: 5 } });
-  const rows = results[0].labels.map((each) => h("li", { class: each.id === label.id ? "new" : null },
-    h("span", {}, each.name), h("span", { class: "score" }, score(each.score))));
-  return h("div", { class: "trial" }, h("h3", {}, "Suggested for its first example now"), h("ol", {}, rows),
-    h("button", { type: "button", class: "small", onclick: () => server.tryText(text) }, "Open it in Suggest"));
+  const rows = results[0].labels.map((each) =>
+    h(
+      "li",
+      { class: each.id === label.id ? "new" : null },
+      h("span", {}, each.name),
+      h("span", { class: "score" }, score(each.score)),
+    ),
+  );
+  return h(
+    "div",
+    { class: "trial" },
+    h("h3", {}, "Suggested for its first example now"),
+    h("ol", {}, rows),
+    h("button", { type: "button", class: "small", onclick: () => server.tryText(text) }, "Open it in Suggest"),
+  );
 }

@@ -10,8 +10,17 @@ const SHOWN = 8;
 /** `model()` names the model whose labels are searched, `chosen(label)` takes the one that is picked. */
 export function labelPicker({ id, label, placeholder, model, chosen }) {
   const list = h("ul", { role: "listbox", id: `${id}-list`, class: "options", "aria-label": label, hidden: true });
-  const input = h("input", { id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder,
-    "aria-expanded": "false", "aria-controls": list.id, "aria-autocomplete": "list" });
+  const input = h("input", {
+    id,
+    type: "text",
+    role: "combobox",
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder,
+    "aria-expanded": "false",
+    "aria-controls": list.id,
+    "aria-autocomplete": "list",
+  });
   const note = h("p", { class: "note", role: "status" });
   let found = [];
   let at = -1;
@@ -70,10 +79,20 @@ export function labelPicker({ id, label, placeholder, model, chosen }) {
 
 function option(id, { name, id: labelId, count }, pick) {
   const facts = [labelId === name ? "" : labelId, typeof count === "number" ? counted(count, "document") : ""];
-  return h("li", { role: "option", id, "aria-selected": "false", onpointerdown: (event) => {
-    event.preventDefault();
-    pick();
-  } }, h("span", {}, name), h("span", { class: "note" }, facts.filter(Boolean).join(" · ")));
+  return h(
+    "li",
+    {
+      role: "option",
+      id,
+      "aria-selected": "false",
+      onpointerdown: (event) => {
+        event.preventDefault();
+        pick();
+      },
+    },
+    h("span", {}, name),
+    h("span", { class: "note" }, facts.filter(Boolean).join(" · ")),
+  );
 }
 
 /** Where to search labels. */

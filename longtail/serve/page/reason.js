@@ -52,7 +52,11 @@ function words(reason) {
     "div",
     {},
     h("h3", {}, reason.approximate ? "Words, approximately" : "Words"),
-    h("ul", { class: "words" }, shown.map(([text, value]) => wordBar(text, value, strongest))),
+    h(
+      "ul",
+      { class: "words" },
+      shown.map(([text, value]) => wordBar(text, value, strongest)),
+    ),
     h("p", { class: "note" }, sum(reason, all.length - shown.length)),
   );
 }
@@ -85,9 +89,19 @@ function clusters(found) {
     "div",
     {},
     h("h3", {}, found.length === 1 ? "Cluster that proposed it" : "Clusters that proposed it"),
-    h("ul", { class: "plain" }, found.map(({ cluster, belief, labels }) =>
-      h("li", {}, h("b", {}, `Cluster ${count(cluster)}`), ` · belief ${score(belief)}`,
-        labels.length ? h("span", { class: "note" }, ` with ${labels.join(", ")}`) : null))),
+    h(
+      "ul",
+      { class: "plain" },
+      found.map(({ cluster, belief, labels }) =>
+        h(
+          "li",
+          {},
+          h("b", {}, `Cluster ${count(cluster)}`),
+          ` · belief ${score(belief)}`,
+          labels.length ? h("span", { class: "note" }, ` with ${labels.join(", ")}`) : null,
+        ),
+      ),
+    ),
   );
 }
 
@@ -96,7 +110,14 @@ function documents(found) {
     "div",
     {},
     h("h3", {}, "Nearest training documents"),
-    h("ul", { class: "plain" }, found.slice(0, DOCUMENTS).map(({ text, similarity }) =>
-      h("li", {}, h("span", { class: "value" }, score(similarity)), ` ${excerpt(text, 140)}`))),
+    h(
+      "ul",
+      { class: "plain" },
+      found
+        .slice(0, DOCUMENTS)
+        .map(({ text, similarity }) =>
+          h("li", {}, h("span", { class: "value" }, score(similarity)), ` ${excerpt(text, 140)}`),
+        ),
+    ),
   );
 }

@@ -29,7 +29,9 @@ const weight = (text) => encoder.encode(JSON.stringify(text)).length + 1;
 
 /** The first text that the server would refuse for its length, or -1. */
 export function tooLong(texts, limits) {
-  return texts.findIndex((text) => text.length > limits.text_bytes / 4 && encoder.encode(text).length > limits.text_bytes);
+  return texts.findIndex(
+    (text) => text.length > limits.text_bytes / 4 && encoder.encode(text).length > limits.text_bytes,
+  );
 }
 
 /** Labels of each text; what was answered so far is in `labels` even where it ends early. */

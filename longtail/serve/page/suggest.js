@@ -80,10 +80,13 @@ class Suggest {
   /** What shows more labels; nothing where the server gives no more. */
   #more() {
     const larger = AMOUNTS.find((each) => each > this.k && each <= this.server.limits.k);
-    return larger && (() => {
-      this.k = larger;
-      this.suggest();
-    });
+    return (
+      larger &&
+      (() => {
+        this.k = larger;
+        this.suggest();
+      })
+    );
   }
 
   // -- what is looked at --------------------------------------------------------------------------------------------
@@ -109,8 +112,13 @@ class Suggest {
     const { column, suggestion } = this.#shown ?? {};
     const reason = column?.reasons.get(suggestion.id) ?? null;
     paint(this.layer, this.text, column?.text === this.text ? reason?.words : []);
-    const hint = h("p", { class: "note" }, "Point at a label, or move to it with the keyboard, and its words light up.");
-    const missing = column && !reason && column.reasons.size ? "The model gave no reasons for this label." : column?.why;
+    const hint = h(
+      "p",
+      { class: "note" },
+      "Point at a label, or move to it with the keyboard, and its words light up.",
+    );
+    const missing =
+      column && !reason && column.reasons.size ? "The model gave no reasons for this label." : column?.why;
     this.why.replaceChildren(suggestion ? reasonPanel(suggestion, reason, missing) : hint);
     this.#placeWhy();
   }
@@ -161,13 +169,18 @@ class Suggest {
 
   #build() {
     this.layer = h("div", { class: "layer", "aria-hidden": "true" });
-    this.field = h("textarea", { id: "text", rows: 1, spellcheck: "false", "aria-describedby": "keys",
+    this.field = h("textarea", {
+      id: "text",
+      rows: 1,
+      spellcheck: "false",
+      "aria-describedby": "keys",
       placeholder: "Type or paste a text …",
       oninput: () => {
         this.#written();
         this.suggestSoon();
       },
-      onkeydown: (event) => this.#onKey(event) });
+      onkeydown: (event) => this.#onKey(event),
+    });
     this.size = h("span", { class: "note", id: "size" });
     this.clear = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.write("") }, "Clear");
     this.why = h("div", { class: "why", id: "why" });
@@ -175,29 +188,53 @@ class Suggest {
     this.left = h("div", { class: "left" }, this.#editor(), this.why);
     this.welcome = this.#welcome();
     this.results = h("div", { hidden: true }, this.board);
-    const right = h("div", { class: "right" }, this.server.models.length > 1 ? this.#models() : null, this.welcome, this.results);
+    const right = h(
+      "div",
+      { class: "right" },
+      this.server.models.length > 1 ? this.#models() : null,
+      this.welcome,
+      this.results,
+    );
     const box = decisionsBox(this.decisions, {
       model: () => this.columns[0].model.name,
       keep: () => this.#keep(),
     });
-    this.elements = [h("h1", { class: "unseen" }, "Suggest labels"), h("div", { class: "workbench" }, this.left, right),
-      box];
+    this.elements = [
+      h("h1", { class: "unseen" }, "Suggest labels"),
+      h("div", { class: "workbench" }, this.left, right),
+      box,
+    ];
     this.#written();
   }
 
   #editor() {
     const example = h("button", { type: "button", class: "quiet", onclick: () => this.#example() }, "Try an example");
-    return h("div", { class: "card editor-card" },
-      h("div", { class: "editor-head" }, h("label", { for: "text" }, "Text"), this.size,
-        h("span", { class: "spring" }), this.clear, example),
+    return h(
+      "div",
+      { class: "card editor-card" },
+      h(
+        "div",
+        { class: "editor-head" },
+        h("label", { for: "text" }, "Text"),
+        this.size,
+        h("span", { class: "spring" }),
+        this.clear,
+        example,
+      ),
       h("div", { class: "editor" }, this.layer, this.field),
-      h("p", { class: "keys", id: "keys" }, keys()));
+      h("p", { class: "keys", id: "keys" }, keys()),
+    );
   }
 
   #models() {
     const boxes = this.server.models.map((model, at) => {
-      const box = h("input", { type: "checkbox", value: model.name, id: `compare-${at}`, checked: model.default,
-        onchange: () => this.#compareChecked(box) });
+      const box = h("input", {
+        type: "checkbox",
+        value: model.name,
+        id: `compare-${at}`,
+        checked: model.default,
+        onchange: () => this.#compareChecked(box),
+      });
       return h("label", { class: "chip", for: box.id }, box, h("span", {}, model.name));
     });
     this.boxes = h("fieldset", { class: "chips" }, h("legend", {}, "Models"), boxes);
@@ -211,17 +248,35 @@ class Suggest {
   }
 
   #welcome() {
-    return h("div", { class: "card welcome" },
+    return h(
+      "div",
+      { class: "card welcome" },
       h("h2", {}, "Labels appear here as you type"),
-      h("p", {}, "Each has a score, the number of training documents that carry it, and the words of your text that " +
-        "speak for it. Accept what is right, reject what is not, and download your decisions as a corpus."),
-      h("button", { type: "button", class: "primary", onclick: () => this.#example() }, "Start with an example"));
+      h(
+        "p",
+        {},
+        "Each has a score, the number of training documents that carry it, and the words of your text that " +
+          "speak for it. Accept what is right, reject what is not, and download your decisions as a corpus.",
+      ),
+      h("button", { type: "button", class: "primary", onclick: () => this.#example() }, "Start with an example"),
+    );
   }
 }
 
 function keys() {
-  const all = [[["Alt", "↓"], "labels"], [["↑", "↓"], "move"], [["A"], "accept"], [["R"], "reject"],
-    [["Ctrl", "Enter"], "next text"]];
+  const all = [
+    [["Alt", "↓"], "labels"],
+    [["↑", "↓"], "move"],
+    [["A"], "accept"],
+    [["R"], "reject"],
+    [["Ctrl", "Enter"], "next text"],
+  ];
   return all.map(([names, what]) =>
-    h("span", {}, names.map((name) => h("kbd", {}, name)), ` ${what}`));
+    h(
+      "span",
+      {},
+      names.map((name) => h("kbd", {}, name)),
+      ` ${what}`,
+    ),
+  );
 }
