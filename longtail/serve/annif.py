@@ -238,5 +238,9 @@ def _dictionaries() -> Any:  # noqa: ANN401 - simplemma's
 def _detector(languages: tuple[str, ...]) -> Any:  # noqa: ANN401 - simplemma's
     strategy = _dictionaries()
     from simplemma import LanguageDetector
+    from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
+
+    if not set(languages) <= set(SUPPORTED_LANGUAGES):  # newer versions let them pass
+        raise ValueError(languages)
 
     return LanguageDetector(languages, lemmatization_strategy=strategy)

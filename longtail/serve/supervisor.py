@@ -103,11 +103,11 @@ class Supervisor:
             for child in self.children.values():
                 child.line.close()
             theirs.setblocking(False)
+            spare = theirs.dup()  # the event loop closes what it was given
             Worker(self.settings, self.listener, self.greet, self.board, number, theirs).run()
             code = 0
         except Exception as error:
-            theirs.setblocking(True)
-            theirs.sendall(json.dumps({"did": "refuse", "reason": str(error)}).encode() + b"\n")
+            spare.sendall(json.dumps({"did": "refuse", "reason": str(error)}).encode() + b"\n")
         finally:
             os._exit(code)  # what belongs to the parent is not ours to clean up
 
@@ -122,6 +122,7 @@ class Supervisor:
             self._lost(self.children.pop(pid))
 
     def _lost(self, child: Child) -> None:
+        self._read(child)  # its last words
         self.selector.unregister(child.line)
         child.line.close()
         for row in self.rounds:
@@ -150,16 +151,15 @@ class Supervisor:
 
     def _listen(self) -> None:
         for key, _ in self.selector.select(TICK):
-            child = self.children.get(key.data)
-            if child is None:
-                continue
-            try:
-                child.heard += child.line.recv(1 << 16)
-            except OSError:
-                continue
-            *lines, child.heard = child.heard.split(b"\n")
-            for line in lines:
-                self._hear(child, json.loads(line))
+            if key.data in self.children:
+                self._read(self.children[key.data])
+
+    def _read(self, child: Child) -> None:
+        with suppress(OSError):  # nothing to read, or it has died
+            child.heard += child.line.recv(1 << 16)
+        *lines, child.heard = child.heard.split(b"\n")
+        for line in lines:
+            self._hear(child, json.loads(line))
 
     def _hear(self, child: Child, said: dict[str, Any]) -> None:
         match said["did"]:
