@@ -13,7 +13,7 @@ from tests.browser import PHONE, Visit, chromium
 from tests.page_server import TEXTS, Fake, serving
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-WINDOW, TALL = {"width": 1280, "height": 900}, {"width": 1120, "height": 1790}
+WINDOW, TALL = {"width": 1280, "height": 900}, {"width": 1120, "height": 1850}
 
 
 def decided(visit: Visit, text: str, looked_at: int) -> None:

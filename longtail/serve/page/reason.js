@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { count, counted, excerpt, score, signed } from "./format.js";
 import { open } from "./tabs.js";
 
-const WORDS = 10;
+const WORDS = 8;
 const DOCUMENTS = 3;
 
 /** The panel for a suggestion; `reason` is null while it is not there, `sentence` says why it never will be. */
@@ -63,11 +63,14 @@ function words(reason) {
 
 /** Contributions of equal words together, strongest first. */
 function summed(found) {
-  const values = new Map();
+  const values = new Map(); // lower case -> as it is first written, contribution
   for (const { text, contribution } of found) {
-    values.set(text.toLowerCase(), (values.get(text.toLowerCase()) ?? 0) + contribution);
+    const [first, before] = values.get(text.toLowerCase()) ?? [text, 0];
+    values.set(text.toLowerCase(), [first, before + contribution]);
   }
-  return [...values].filter(([, value]) => value !== 0).sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
+  return [...values.values()]
+    .filter(([, value]) => value !== 0)
+    .sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
 }
 
 function wordBar(text, value, strongest) {
@@ -98,7 +101,7 @@ function clusters(found) {
           {},
           h("b", {}, `Cluster ${count(cluster)}`),
           ` · belief ${score(belief)}`,
-          labels.length ? h("span", { class: "note" }, ` with ${labels.join(", ")}`) : null,
+          labels.length ? h("span", { class: "note" }, ` with ${labels.join(" · ")}`) : null,
         ),
       ),
     ),

@@ -5,7 +5,7 @@
 import { h } from "./dom.js";
 
 const LEVELS = 4;
-const FAINTEST = 0.04; // of the strongest word; what is weaker is not marked
+const FAINTEST = 0.1; // of the strongest word; what is weaker is not marked
 
 /**
  * Pieces [start, stop, value] of a text that have one value each.  Words are given in characters (code points), as the
