@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from longtail.errors import ConfigError
@@ -64,6 +65,7 @@ class Settings:
             )
 
 
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Whether only programs of this machine reach this address."""
     if host == "localhost":

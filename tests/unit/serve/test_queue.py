@@ -1,0 +1,174 @@
+"""The queue: batches, order, limits, what fails and who leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from longtail.serve.meter import Meter
+from longtail.serve.problems import Problem
+from longtail.serve.queue import Queue
+from longtail.serve.settings import Limits
+
+
+@dataclass
+class Shout:
+    """Work that waits for a signal, and remembers the batches it got."""
+
+    key: str = "a"
+    mergeable: bool = True
+    go: threading.Event = field(default_factory=threading.Event)
+    seen: list[list[str]] = field(default_factory=list)
+
+    def run(self, texts: list[str]) -> Sequence[str]:
+        self.go.wait(5)
+        self.seen.append(texts)
+        if "bad" in texts:
+            raise ValueError("bad")
+        return [text.upper() for text in texts]
+
+
+def with_queue(work: Callable[[Queue], Awaitable[None]], **limits: int) -> None:
+    async def run() -> None:
+        queue = Queue(Limits(**({"texts": 1} | limits)), Meter())
+        try:
+            await work(queue)
+        finally:
+            await asyncio.to_thread(queue.close)
+
+    asyncio.run(run())
+
+
+def test_what_waits_becomes_one_batch_and_everyone_gets_his_own():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        rest = [queue.submit(shout, [f"a{at}", f"b{at}"], 9) for at in range(3)]
+        shout.go.set()
+        assert await first == ["X"]
+        assert [await one for one in rest] == [["A0", "B0"], ["A1", "B1"], ["A2", "B2"]]
+
+    with_queue(work)
+    assert [len(batch) for batch in shout.seen] == [1, 6]
+
+
+@pytest.mark.parametrize(("mergeable", "batch", "sizes"), [(True, 2, [1, 2, 1]), (False, 64, [1, 1, 1, 1])])
+def test_batches_have_a_limit_and_some_work_stays_apart(mergeable: bool, batch: int, sizes: list[int]):
+    shout = Shout(mergeable=mergeable)
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        rest = [queue.submit(shout, [str(at)], 9) for at in range(3)]
+        shout.go.set()
+        assert [await one for one in (first, *rest)] == [["X"], ["0"], ["1"], ["2"]]
+
+    with_queue(work, batch=batch)
+    assert [len(each) for each in shout.seen] == sizes
+
+
+def test_other_work_keeps_its_turn():
+    one, other, order = Shout("a"), Shout("b"), []
+
+    async def work(queue: Queue) -> None:
+        futures = [queue.submit(one, ["x"], 9)]
+        await asyncio.sleep(0.05)
+        for kind in (other, one, other):
+            futures.append(queue.submit(kind, [kind.key], 9))
+        for at, future in enumerate(futures):
+            future.add_done_callback(lambda _, at=at: order.append(at))
+        other.go.set()
+        one.go.set()
+        await asyncio.gather(*futures)
+
+    with_queue(work)
+    assert order == [0, 1, 3, 2]  # the oldest that waits, with those like it
+
+
+def test_a_full_queue_refuses_and_one_that_has_room_does_not():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        waiting = [queue.submit(shout, ["y"], 9) for _ in range(2)]
+        with pytest.raises(Problem) as refused:
+            queue.submit(shout, ["z"], 9)
+        assert refused.value.status == 429 and refused.value.headers["Retry-After"] == "1"
+        shout.go.set()
+        await asyncio.gather(first, *waiting)
+        assert await queue.submit(shout, ["z"], 9) == ["Z"]
+
+    with_queue(work, queue=2)
+
+
+def test_texts_are_counted_too():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        second = queue.submit(shout, ["y"] * 3, 9)
+        with pytest.raises(Problem):
+            queue.submit(shout, ["z"] * 2, 9)
+        third = queue.submit(shout, ["z"], 9)
+        shout.go.set()
+        await asyncio.gather(first, second, third)
+
+    with_queue(work, queue_texts=4)
+
+
+def test_who_left_or_came_too_late_is_not_predicted():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        gone, late, last = (
+            queue.submit(shout, [name], wait) for name, wait in (("gone", 9), ("late", 0.01), ("last", 9))
+        )
+        gone.cancel()
+        await asyncio.sleep(0.05)
+        shout.go.set()
+        await asyncio.gather(first, last)
+        assert not late.done()
+
+    with_queue(work)
+    assert shout.seen == [["x"], ["last"]]
+
+
+def test_one_bad_text_fails_alone():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        bad, good = queue.submit(shout, ["bad"], 9), queue.submit(shout, ["good"], 9)
+        shout.go.set()
+        assert await good == ["GOOD"] and await first == ["X"]
+        with pytest.raises(ValueError):
+            await bad
+
+    with_queue(work)
+
+
+def test_a_job_that_finds_nobody_waiting_starts_at_once():
+    shout = Shout()
+    shout.go.set()
+
+    async def work(queue: Queue) -> None:
+        waits = []
+        for _ in range(50):
+            started = time.perf_counter()
+            await queue.submit(shout, ["x"], 9)
+            waits.append(time.perf_counter() - started)
+        assert sorted(waits)[25] < 0.005  # the median: there is no timer to wait for
+
+    with_queue(work)
