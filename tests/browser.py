@@ -88,8 +88,8 @@ class Visit:
     def check(self) -> None:
         """Nothing in the console, and no request to another host."""
         unexpected = [said for said in self.errors if not (self.expected and re.search(self.expected, said))]
-        assert unexpected == []
-        assert self.hosts == {urlsplit(self.address).netloc}
+        assert not unexpected, f"the console says {unexpected}"
+        assert self.hosts == {urlsplit(self.address).netloc}, f"requests went to {self.hosts}"
 
 
 @contextmanager

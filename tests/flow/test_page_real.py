@@ -38,7 +38,7 @@ def model(planted: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def running(*words: object) -> Iterator[str]:
     """The address of `longtail serve`, which says it in its first line."""
-    command = [sys.executable, "-m", "longtail", "serve", *map(str, words), "--port", "0"]
+    command = [sys.executable, "-m", "longtail", "serve", *map(str, words), "--port", "0", "--deadline", "120"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout
     try:
@@ -125,7 +125,7 @@ def test_a_new_label_is_suggested_or_refused_with_a_sentence(visit: Visit):
     visit.page.fill("#new-examples", f"{word(530)} {word(531)}\n{word(531)} {word(532)}")
     visit.page.click("#new-add")
     if CAN_ADD:
-        visit.page.locator(".trial li.new", has_text="juggling").wait_for()
+        visit.page.locator(".trial li.new", has_text="juggling").wait_for(timeout=120_000)  # it may compile
     else:
         visit.page.locator("#new-label .problem", has_text="This version cannot").wait_for()
 
