@@ -15,7 +15,7 @@ $(BIN)/python:
 
 # Every method; `pip install longtail` alone, without torch, has the linear ones.
 $(VENV)/.train: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e '.[train]'
+	$(PIP) install -c constraints.txt -e '.[serve,train]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python

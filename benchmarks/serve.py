@@ -24,13 +24,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 import uvloop
 
 import longtail
 from benchmarks.load import Load, Outcome, post
 from benchmarks.machine import RESULTS, earlier, save
+from longtail.corpus import Label
 from longtail.predict.predictor import Predictor
+from longtail.serve.label_search import LabelSearch
 
 TEXTS, BATCH = 512, 32
 
@@ -290,6 +293,26 @@ def full_disk(subject: Subject, options) -> dict:
     return outcome.summary() | {"log lines dropped": int(dropped.split()[0])}
 
 
+def search(subject: Subject, options) -> dict:
+    """Labels by a part of their names, of a million labels: the slowest of the medians of 9 searches each."""
+    rng, names = np.random.default_rng(0), [label.name for label in subject.model.labels]
+    drawn = rng.integers(0, len(names), 1_000_000).tolist()
+    labels = [Label(f"id{at}", names[one]) for at, one in enumerate(drawn)]
+    started = time.perf_counter()
+    found = LabelSearch.of(labels, rng.integers(0, 1000, len(labels)))
+    told = {"labels": len(labels), "build s": round(time.perf_counter() - started, 2)}
+    for part in ("a", "z", "th", "ing", "animal", "musical instrument", "qqq", "x-ray", "id77"):
+        times = [seconds(lambda part=part: found.find(part, 20)) for _ in range(9)]
+        told[f"{part} ms"] = round(1000 * float(np.median(times)), 2)
+    return told | {"slowest ms": max(value for name, value in told.items() if name.endswith(" ms"))}
+
+
+def seconds(work) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
 def annif(subject: Subject, options) -> dict:
     """The same client asks Annif with omikuji, and Longtail."""
     from benchmarks.annif import beside
@@ -304,7 +327,7 @@ def annif(subject: Subject, options) -> dict:
 
 SCENARIOS = {
     "steady": steady, "batches": batches, "many": many, "overload": overload, "reloads": reloads, "kills": kills,
-    "corrupt": corrupt, "crowd": crowd, "full_disk": full_disk, "annif": annif,
+    "corrupt": corrupt, "crowd": crowd, "full_disk": full_disk, "search": search, "annif": annif,
 }  # fmt: skip
 
 

@@ -44,6 +44,7 @@ def demo(
         for label in labels:
             terminal.print(f"  {label.score:.2f}  {label.name}", highlight=False)
     print(f"\nThe model is {run / 'model'}. Ask it:  echo 'your own definition' | longtail predict {run / 'model'}")
+    print(f"Or open http://127.0.0.1:8080/ in a browser after:  longtail serve {run / 'model'}")
 
 
 def train(

@@ -10,6 +10,7 @@ has, and no method here changes a trained label by one document.  New labels com
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from functools import cache
 from importlib.metadata import version
@@ -20,7 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from longtail.serve.fields import Fields, numbers_of, read_form, read_json, whole_number
 from longtail.serve.models import Rank, Row, Served
-from longtail.serve.problems import Problem
+from longtail.serve.problems import Problem, overloaded, too_late
 from longtail.serve.state import State, state_of
 
 LIMIT, DOCUMENTS = 10, 32  # Annif's: suggestions of a text by default, texts of a batch at most
@@ -208,13 +209,23 @@ async def detect_language(request: Request) -> Response:
     text, languages = given.string("text"), given.strings("languages")
     if not 1 <= len(languages) <= MOST_LANGUAGES or not all(2 <= len(one) <= 3 for one in languages):
         raise Problem(400, f"languages must be one to {MOST_LANGUAGES} codes such as en")
-    shares = await asyncio.to_thread(_shares, text[:LOOKED_AT], tuple(languages))
+    if not _detecting.acquire(blocking=False):
+        raise overloaded()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            shares = await asyncio.to_thread(_shares, text[:LOOKED_AT], tuple(languages))
+    except TimeoutError:
+        raise too_late(PATIENCE) from None
     results = [{"language": None if one == "unk" else one, "score": share} for one, share in shares.items()]
     return JSONResponse({"results": results})
 
 
 MOST_LANGUAGES = 5
+PATIENCE = 60.0  # seconds: dictionaries are loaded when they are first needed
 LOOKED_AT = 20_000  # characters of a text that tell its language
+
+
+_detecting = threading.BoundedSemaphore(4)  # at once: loading a dictionary takes a second of computing
 
 
 def _shares(text: str, languages: tuple[str, ...]) -> dict[str, float]:
@@ -222,6 +233,8 @@ def _shares(text: str, languages: tuple[str, ...]) -> dict[str, float]:
         found = _detector(languages).proportion_in_each_language(text)
     except ValueError:
         raise Problem(400, "unsupported candidate languages") from None
+    finally:
+        _detecting.release()
     return dict(sorted(found.items(), key=lambda pair: pair[1], reverse=True))
 
 
@@ -238,9 +251,17 @@ def _dictionaries() -> Any:  # noqa: ANN401 - simplemma's
 def _detector(languages: tuple[str, ...]) -> Any:  # noqa: ANN401 - simplemma's
     strategy = _dictionaries()
     from simplemma import LanguageDetector
-    from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
 
-    if not set(languages) <= set(SUPPORTED_LANGUAGES):  # newer versions let them pass
+    if not set(languages) <= set(known_languages()):  # newer versions let them pass
         raise ValueError(languages)
 
     return LanguageDetector(languages, lemmatization_strategy=strategy)
+
+
+def known_languages() -> list[str]:
+    """Codes of the languages that there are dictionaries of; none without the package."""
+    try:
+        from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
+    except ImportError:
+        return []
+    return sorted(SUPPORTED_LANGUAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from longtail.serve.openapi import SCHEMAS as OWN
@@ -9,13 +10,13 @@ from longtail.serve.openapi import answer, in_query, many, maybe, number, obj, r
 from longtail.serve.openapi import ref as _ref
 
 
-def document() -> dict[str, Any]:
-    """The whole description."""
+def document(language: str, detected: Sequence[str]) -> dict[str, Any]:
+    """The whole description: labels are in this language, and texts are known to be in one of these."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Annif's REST API, spoken by Longtail", "version": "v1"},
         "servers": [{"url": "/v1"}],
-        "paths": PATHS,
+        "paths": _paths(string(enum=[language]), string(enum=sorted(detected)) if detected else string()),
         "components": {
             "schemas": SCHEMAS | {"Problem": OWN["Problem"]},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -63,6 +64,17 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
+def _paths(language: dict[str, Any], detected: dict[str, Any]) -> dict[str, Any]:
+    return PATHS | {
+        "/projects/{project_id}/suggest": {"post": _suggest(language)},
+        "/projects/{project_id}/suggest-batch": {"post": _suggest_batch(language)},
+        "/detect-language": {"post": _detect_language(detected)},
+    }
+
+
+LEARNT = obj(
+    {"text": string(), "subjects": many(obj({"uri": string(), "label": string()}, ("label",)))}, ("text", "subjects")
+)
 PATHS: dict[str, Any] = {
     "/": {"get": {"responses": {"200": answer("Who answers.", obj({"title": string(), "version": string()}))}
                   | refusals(*ALWAYS)}},
@@ -74,70 +86,39 @@ PATHS: dict[str, Any] = {
         "get": {"parameters": [PROJECT],
                 "responses": {"200": answer("A model.", _ref("Project"))} | refusals(*ALWAYS, 404)}
     },
-    "/projects/{project_id}/suggest": {
-        "post": {
-            "parameters": [PROJECT],
-            "requestBody": {
-                "required": True,
-                "content": {
-                    "application/x-www-form-urlencoded": {
-                        "schema": obj(
-                            {"text": string(), "limit": LIMIT, "threshold": THRESHOLD, "language": string()},
-                            ("limit", "threshold", "language"),
-                        )
-                    }
-                },
-            },
-            "responses": {"200": answer("Suggestions.", _ref("Results"))} | LARGE | refusals(*READING),
-        }
-    },
-    "/projects/{project_id}/suggest-batch": {
-        "post": {
-            "parameters": [
-                PROJECT,
-                in_query("limit", LIMIT, "Suggestions at most."),
-                in_query("threshold", THRESHOLD, "The lowest score."),
-                in_query("language", string(), "Of the labels."),
-            ],
-            "requestBody": _json(obj({"documents": many(_ref("Document"), maxItems=32)})),
-            "responses": {
-                "200": answer(
-                    "Suggestions for each document.",
-                    many({"allOf": [_ref("Results"), obj({"document_id": maybe(string())}, ("document_id",))]}),
-                )
-            }
-            | LARGE
-            | refusals(*READING),
-        }
-    },
     "/projects/{project_id}/learn": {
-        "post": {
-            "parameters": [PROJECT],
-            "requestBody": _json(
-                many(
-                    obj(
-                        {"text": string(), "subjects": many(obj({"uri": string(), "label": string()}, ("label",)))},
-                        ("text", "subjects"),
-                    )
-                )
-            ),
-            "responses": LARGE | refusals(*READING),
-        }
-    },
-    "/detect-language": {
-        "post": {
-            "requestBody": _json(
-                obj({"text": string(),
-                     "languages": many(string(minLength=2, maxLength=3), minItems=1, maxItems=5)})
-            ),
-            "responses": {
-                "200": answer(
-                    "The share of each language.",
-                    obj({"results": many(obj({"language": maybe(string()), "score": number()}))}),
-                )
-            }
-            | LARGE
-            | refusals(*READING),
-        }
+        "post": {"parameters": [PROJECT], "requestBody": _json(many(LEARNT)), "responses": LARGE | refusals(*READING)}
     },
 }  # fmt: skip
+
+
+def _suggest(language: dict[str, Any]) -> dict[str, Any]:
+    fields = {"text": string(), "limit": LIMIT, "threshold": THRESHOLD, "language": language}
+    form = {"schema": obj(fields, ("limit", "threshold", "language")) | {"additionalProperties": string()}}
+    return {
+        "parameters": [PROJECT],
+        "requestBody": {"required": True, "content": {"application/x-www-form-urlencoded": form}},
+        "responses": {"200": answer("Suggestions.", _ref("Results"))} | LARGE | refusals(*READING),
+    }
+
+
+def _suggest_batch(language: dict[str, Any]) -> dict[str, Any]:
+    one = {"allOf": [_ref("Results"), obj({"document_id": maybe(string())}, ("document_id",))]}
+    return {
+        "parameters": [
+            PROJECT,
+            in_query("limit", LIMIT, "Suggestions at most."),
+            in_query("threshold", THRESHOLD, "The lowest score."),
+            in_query("language", language, "Of the labels."),
+        ],
+        "requestBody": _json(obj({"documents": many(_ref("Document"), maxItems=32)})),
+        "responses": {"200": answer("Suggestions for each document.", many(one))} | LARGE | refusals(*READING),
+    }
+
+
+def _detect_language(detected: dict[str, Any]) -> dict[str, Any]:
+    shares = obj({"results": many(obj({"language": maybe(string()), "score": number()}))})
+    return {
+        "requestBody": _json(obj({"text": string(), "languages": many(detected, minItems=1, maxItems=5)})),
+        "responses": {"200": answer("The share of each language.", shares)} | LARGE | refusals(*READING),
+    }

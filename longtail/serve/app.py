@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Scope
 
@@ -9,6 +13,19 @@ from longtail.serve import annif, describing, labelling, operating, predicting
 from longtail.serve.guard import Guard
 from longtail.serve.page_files import Page, read_page
 from longtail.serve.state import State
+
+Answers = Callable[[Request], Awaitable[Response]]
+
+
+def by_method(answers: dict[str, Answers]) -> Answers:
+    """What answers at an address, by the method of the request; GET answers HEAD too."""
+
+    async def answer(request: Request) -> Response:
+        chosen = answers["GET" if request.method == "HEAD" else request.method]
+        request.scope["endpoint"] = chosen
+        return await chosen(request)
+
+    return answer
 
 
 def build(state: State) -> Guard:
@@ -40,10 +57,14 @@ def build(state: State) -> Guard:
         ("/", "GET", page.index, "page"),
         ("/page/{name:path}", "GET", page.file, "page"),
     ]
-    routes = [Route(address, answers, methods=[method]) for address, method, answers, _ in table]
+    addresses: dict[str, dict[str, Answers]] = {}
+    for address, method, answers, _ in table:
+        addresses.setdefault(address, {})[method] = answers
+    routes = [Route(address, by_method(answers), methods=list(answers)) for address, answers in addresses.items()]
     names: dict[object, str] = {answers: name for _, _, answers, name in table}
+    plain = {address: name for address, _, _, name in table}  # for what is refused before it is routed
 
     def name_of(scope: Scope) -> str:
-        return names.get(scope.get("endpoint"), "none")
+        return names.get(scope.get("endpoint")) or plain.get(scope["path"], "none")
 
     return Guard(state, Router(routes, redirect_slashes=False), name_of)

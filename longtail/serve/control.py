@@ -46,7 +46,7 @@ class Swapping:
         self.log.say("reload refused", "warning", model=name, reason=reason)
 
     async def grown(self, name: str, labels: list[dict[str, Any]]) -> Served:
-        """The model with more labels; ConfigError passes, as the request is to blame."""
+        """The model with more labels; ConfigError passes, where its method cannot add any."""
         return await asyncio.to_thread(self.models.grown, name, labels)
 
 

@@ -90,7 +90,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-LONGEST_NUMBER = 20  # digits
+LONGEST_NUMBER = 1000  # digits
 
 
 async def read_form(request: Request, limits: Limits) -> dict[str, str]:
@@ -152,6 +152,8 @@ class Fields:
     def whole(self, name: str, absent: int | None, least: int, most: int | None) -> int:
         """A whole number within a range."""
         value = self._taken(name, absent)
+        if type(value) is float and value.is_integer():  # JSON knows one kind of number: 5.0 is 5
+            value = int(value)
         if type(value) is not int:
             raise self.wrong(name, "must be a whole number", value)
         if value < least or (most is not None and value > most):

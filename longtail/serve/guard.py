@@ -84,7 +84,7 @@ class Guard:
         """Annif's clients know 503 where ours get 429."""
         if problem.status == 429:
             self.state.meter.count("refused_total")
-            if scope["path"].startswith("/v1/projects/"):
+            if scope["path"].startswith(("/v1/projects/", "/v1/detect-language")):
                 return Problem(503, problem.detail, headers=problem.headers)
         return problem
 
@@ -166,7 +166,8 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(
             error.status_code, NOWHERE.get(error.status_code, error.detail), headers=dict(error.headers or {})
         )
-    return Problem(422 if isinstance(error, ConfigError) else 503, str(error))
+    # The request is well formed, but this model cannot do it.
+    return Problem(409 if isinstance(error, ConfigError) else 503, str(error))
 
 
 NOWHERE = {404: "there is nothing at this address; /openapi.json lists what there is", 405: "not with this method"}

@@ -208,7 +208,7 @@ PATHS: Schema = {
                     {"model": "demo", "results": [{"labels": [SUGGESTED]}]},
                 )
             }
-            | refusals(*READING, 404, 429, 501, 504),
+            | refusals(*READING, 404, 409, 429, 501, 504),
         }
     },
     "/v1/models": {

@@ -8,7 +8,7 @@ from functools import cache
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from longtail.serve import annif_openapi, openapi
+from longtail.serve import annif, annif_openapi, openapi
 from longtail.serve.state import STATE, State
 from longtail.train.machine import versions
 
@@ -42,7 +42,8 @@ async def own_openapi(request: Request) -> Response:
 
 async def annif_s_openapi(request: Request) -> Response:
     """Annif's, as we speak it."""
-    return JSONResponse(annif_openapi.document())
+    state: State = request.scope[STATE]
+    return JSONResponse(annif_openapi.document(state.settings.language, annif.known_languages()))
 
 
 @cache

@@ -104,7 +104,7 @@ class Supervisor:
                 child.line.close()
             theirs.setblocking(False)
             spare = theirs.dup()  # the event loop closes what it was given
-            Worker(self.settings, self.listener, self.greet, self.board, number, theirs).run()
+            Worker(self.settings, self.listener, self.greet, self.board, number, theirs, self.greeted).run()
             code = 0
         except Exception as error:
             spare.sendall(json.dumps({"did": "refuse", "reason": str(error)}).encode() + b"\n")

@@ -52,8 +52,10 @@ class Worker:
         board: Board | None = None,
         number: int = 0,
         line: socket.socket | None = None,
+        successor: bool = False,
     ):
         self.settings, self.listener, self.greet, self.line = settings, listener, greet, line
+        self.successor = successor  # of a worker that died; the others answer while it opens the models
         self.meter = Meter(board, number)
         self.log = Log(dropped=lambda lines: self.meter.count("log_lines_dropped_total", lines))
         self.models = Models(settings.models)
@@ -84,7 +86,10 @@ class Worker:
         self._handle_signals(control)
         opening = asyncio.create_task(self._open())
         listening = asyncio.create_task(control.listen()) if isinstance(control, Together) else None
-        await self.server.serve(sockets=[self.listener])
+        if self.successor:
+            await opening
+        if self.refused is None:
+            await self.server.serve(sockets=[self.listener])
         opening.cancel()
         if listening is not None:
             listening.cancel()

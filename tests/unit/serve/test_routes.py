@@ -124,7 +124,7 @@ def test_labels_are_added_in_memory_and_found_at_once(place: Path):
     )  # fmt: skip
     assert added == (201, {"added": 1, "model": "linear", "saved": False})
     assert found[1]["labels"][0]["id"] == "new" and again[0] == 409
-    assert before == (422, before[1]) and before[1]["detail"] == "this method cannot add labels"
+    assert before == (409, before[1]) and before[1]["detail"] == "this method cannot add labels"
 
 
 def test_labels_are_saved_where_the_server_was_told_so(place: Path, tmp_path: Path):

@@ -1,0 +1,121 @@
+"""Annif with omikuji beside Longtail: the same corpus, the same texts, asked through the same annif-client.
+
+Annif lives in an environment of its own (annif==1.4.3, omikuji==0.5.2) and is served by gunicorn with two workers, as
+its manual has it for production.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from annif_client import AnnifClient
+
+import longtail
+
+PROJECT = """
+[demo]
+name=demo
+language=en
+backend=omikuji
+analyzer=simple
+vocab=demo
+limit=10
+"""
+URI = "http://example.org/"
+BATCH = 32
+
+
+def beside(annif: Path, own: str, texts: list[str], seconds: float) -> dict:
+    """Documents a second and the 99th percentile of latency, of both."""
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(annif, Path(folder))
+        with served(annif, Path(folder)) as theirs:
+            found = {"annif": measured(theirs, texts, seconds), "longtail": measured(own, texts, seconds)}
+    told = {f"{who} {what}": value for who, values in found.items() for what, value in values.items()}
+    for what in ("documents/s", "documents/s in batches"):
+        told[f"ratio {what}"] = round(found["longtail"][what] / found["annif"][what], 1)
+    return told
+
+
+def prepare(annif: Path, folder: Path) -> None:
+    """A trained project."""
+    corpus = longtail.load("demo").train
+    (folder / "projects.cfg").write_text(PROJECT)
+    names = (" ".join(label.name.split()) for label in corpus.label_set)
+    (folder / "vocab.tsv").write_text("".join(f"<{URI}{at}>\t{name}\n" for at, name in enumerate(names)))
+    bounds = zip(corpus.texts, corpus.labels.indptr, corpus.labels.indptr[1:])
+    with (folder / "train.tsv").open("w") as file:
+        for text, start, stop in bounds:
+            subjects = " ".join(f"<{URI}{label}>" for label in corpus.labels.indices[start:stop])
+            file.write(f"{' '.join(text.split())}\t{subjects}\n")
+    tables = folder / "nltk" / "tokenizers" / "punkt_tab" / "english"
+    tables.mkdir(parents=True)  # empty, as these could only be downloaded: sentences end at every full stop
+    for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
+        (tables / name).touch()
+    for words in (("load-vocab", "--language", "en", "demo", "vocab.tsv"), ("train", "demo", "train.tsv")):
+        subprocess.run([str(annif), *words], cwd=folder, env=environment(folder), check=True)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"NLTK_DATA": str(folder / "nltk")}
+
+
+@contextmanager
+def served(annif: Path, folder: Path) -> Iterator[str]:
+    """Annif behind gunicorn with two workers."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = ["-w", "2", "-k", "uvicorn.workers.UvicornWorker", "-b", f"127.0.0.1:{port}", "annif:create_app()"]
+    gunicorn = annif.with_name("gunicorn")
+    process = subprocess.Popen([gunicorn, *words], cwd=folder, env=environment(folder), stderr=subprocess.DEVNULL)
+    base = f"http://127.0.0.1:{port}/v1/"
+    try:
+        await_answer(base)
+        yield base
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def await_answer(base: str) -> None:
+    until = time.monotonic() + 120
+    while True:
+        try:
+            AnnifClient(base).suggest("demo", "a large cat")
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.5)
+
+
+def measured(base: str, texts: list[str], seconds: float) -> dict:
+    client = AnnifClient(base)
+    for text in texts[:20]:
+        client.suggest("demo", text)
+    times = timed(lambda at: client.suggest("demo", texts[at % len(texts)], limit=5), seconds)
+    parts = [[{"text": text} for text in texts[at : at + BATCH]] for at in range(0, len(texts) - BATCH, BATCH)]
+    batches = timed(lambda at: client.suggest_batch("demo", parts[at % len(parts)], limit=5), seconds)
+    return {
+        "documents/s": round(len(times) / sum(times), 1),
+        "p99 ms": round(1000 * float(np.percentile(times, 99)), 2),
+        "documents/s in batches": round(BATCH * len(batches) / sum(batches), 1),
+        "p99 of a batch ms": round(1000 * float(np.percentile(batches, 99)), 2),
+    }
+
+
+def timed(work, seconds: float) -> list[float]:
+    times, until = [], time.monotonic() + seconds
+    while time.monotonic() < until:
+        started = time.perf_counter()
+        work(len(times))
+        times.append(time.perf_counter() - started)
+    return times

@@ -1,0 +1,54 @@
+"""Both interfaces, held against their own descriptions by schemathesis."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from longtail import fit
+from longtail.corpus import Splits
+from longtail.predict.predictor import Predictor
+from tests.serving import Server, running
+
+
+@pytest.fixture(scope="module")
+def schemathesis() -> str:
+    """Its command, which lives in an environment of its own."""
+    command = os.environ.get("LONGTAIL_SCHEMATHESIS") or shutil.which("schemathesis")
+    if command is None or not Path(command).is_file():
+        message = (
+            "SKIPPED, NOT PASSED: no schemathesis; install it into a venv, name its command in LONGTAIL_SCHEMATHESIS"
+        )
+        warnings.warn(message, stacklevel=1)
+        pytest.skip(message)
+    return command
+
+
+@pytest.fixture(scope="module")
+def server(planted: Splits, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    place = tmp_path_factory.mktemp("models") / "demo"  # as the examples of the description call it
+    fit("linear", planted.train).save(place)
+    with running(place) as started:
+        yield started
+
+
+OWN = pytest.param(
+    "openapi.json",
+    marks=pytest.mark.xfail(not hasattr(Predictor, "explain"), reason="this version cannot explain, and says 501"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schema", [OWN, "openapi-annif.json"])
+def test_schemathesis_finds_nothing(schemathesis: str, server: Server, schema: str, tmp_path: Path):
+    # What this version or this model cannot do is no fault of the server: 501.
+    words = ["run", f"{server.base}/{schema}", "--max-examples", "100", "--seed", "1"]
+    words += ["--exclude-operation-id", "add_labels"] if schema == "openapi.json" else []
+    done = subprocess.run([schemathesis, *words], capture_output=True, text=True, cwd=tmp_path, timeout=900)
+    assert done.returncode == 0, done.stdout[-5000:]
