@@ -230,6 +230,31 @@ def reached(ranking: Ranking, truth: sp.csr_array, threshold: Threshold) -> Thre
     return Threshold(threshold.value, threshold.k, threshold.target, **measured, labels=given / max(len(ranking), 1))
 
 
+@dataclass(frozen=True)
+class CutOffs:
+    """What labels that score at least a threshold are worth, for every hundredth that any label reaches: percent."""
+
+    thresholds: Annotated[np.ndarray, Array("cut-offs", np.float64, rising=True, between=(0, 1))]
+    precision: Annotated[np.ndarray, Array("cut-offs", np.float64, between=(0, 100))]
+    recall: Annotated[np.ndarray, Array("cut-offs", np.float64, between=(0, 100))]
+
+
+def cut_offs(ranking: Ranking, truth: sp.csr_array) -> CutOffs:
+    """Precision and recall of a ranking, micro-averaged over pairs, at the thresholds 0, 0.01, … 1."""
+    ranked = ranking.labels != PAD
+    scores, true = ranking.scores[ranked], ranking.among(truth)[ranked]
+    thresholds = np.arange(101) / 100
+    given, found = _reaching(thresholds, scores), _reaching(thresholds, scores[true])
+    measured = _measured(found, given, int(np.count_nonzero(truth.data)))
+    reached = given > 0
+    return CutOffs(thresholds[reached], measured["precision"][reached], measured["recall"][reached])
+
+
+def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """How many scores are no lower than each threshold."""
+    return len(scores) - np.searchsorted(np.sort(scores), thresholds)
+
+
 def _measured(found: np.ndarray, given: np.ndarray, possible: int) -> dict[str, np.ndarray]:
     """Precision, recall and F1 in percent from the numbers of found, given (suggested) and possible (true) pairs."""
     return {
@@ -248,6 +273,7 @@ class Calibration:
 
     curve: Isotonic
     threshold: Threshold | None = None
+    cut_offs: CutOffs | None = None  # of models calibrated by an older version nothing is known
 
 
 # -- validation documents used in training --------------------------------------------------------------------------

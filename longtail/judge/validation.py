@@ -22,6 +22,7 @@ from longtail.judge.calibration import (
     Target,
     Tuning,
     choose_threshold,
+    cut_offs,
     fit_curve,
     reliability,
 )
@@ -58,13 +59,12 @@ def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None,
     raw, left = dataclasses.replace(model, calibration=None), unspent(corpus, [model])
     ranking, truth = _ranked(raw, left, k)
     curve = fit_curve(ranking, truth)
-    chosen = None
-    if target is not None:
-        # Scores of the curve itself: the tie-breaking steps of `rescored` depend on the number of labels ranked.
-        probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
-        chosen = choose_threshold(probable, truth, target)
+    # As the curve has them: steps that only keep an order depend on how many labels are asked for.
+    probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
+    chosen = None if target is None else choose_threshold(probable, truth, target)
+    learned = Calibration(curve, chosen, cut_offs(probable, truth))
     about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus, len(left))})
-    calibrated = dataclasses.replace(raw, calibration=Calibration(curve, chosen), about=about)
+    calibrated = dataclasses.replace(raw, calibration=learned, about=about)
     return Calibrated(
         calibrated,
         reliability(ranking, truth, min(k, SHOWN)),

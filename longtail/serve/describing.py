@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from longtail.judge.calibration import Calibration
+from longtail.judge.calibration import Calibration, CutOffs
 from longtail.serve.models import Served
 from longtail.serve.state import STATE, State, state_of
 
@@ -64,7 +64,7 @@ def details(served: Served) -> dict[str, Any]:
         "config": about.config,
         "validation": about.validation,
         "metrics": measured.get("metrics"),
-        "deciles": measured.get("deciles"),
+        "deciles": measured.get("by_decile"),
         "calibration": calibration(served.predictor.calibration),
         "versions": about.versions,
         "size": served.size,
@@ -91,5 +91,10 @@ def calibration(learned: Calibration | None) -> dict[str, Any] | None:
     return {
         "threshold": None if learned.threshold is None else asdict(learned.threshold),
         "curve": [{"score": score, "probability": probability} for score, probability in points],
-        "cutoffs": [],
+        "cutoffs": [] if learned.cut_offs is None else _cut_offs(learned.cut_offs),
     }
+
+
+def _cut_offs(kept: CutOffs) -> list[dict[str, float]]:
+    columns = zip(kept.thresholds.tolist(), kept.precision.tolist(), kept.recall.tolist())
+    return [{"threshold": at, "precision": precision, "recall": recall} for at, precision, recall in columns]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,6 +17,7 @@ from longtail.judge.calibration import (
     SUREST,
     Target,
     choose_threshold,
+    cut_offs,
     fit_curve,
     fit_isotonic,
     reached,
@@ -151,6 +154,24 @@ def test_equal_scores_pass_together():
     ranking, truth = one_label([0.9, 0.5, 0.5], [1, 1, 0])
     assert choose_threshold(ranking, truth, Target.of("precision=1")).recall == pytest.approx(50)
     assert choose_threshold(ranking, truth, Target.of("recall=1")).precision == pytest.approx(200 / 3)
+
+
+def test_cut_offs_tell_precision_and_recall_at_every_hundredth_that_a_label_reaches():
+    """Scores 0.9, 0.5 and 0.5, the first two right, of three true labels: 1 of 1 above 0.5, else 2 of 3."""
+    ranking, truth = one_label([0.9, 0.5, 0.5, 0.0], [1, 1, 0, 1])
+    ranking.labels[3] = PAD
+    told = cut_offs(ranking, truth)
+    np.testing.assert_allclose(told.thresholds, np.arange(90) / 100)  # the score 0.9 is a little less in 32 bits
+    np.testing.assert_allclose(told.precision, [200 / 3] * 51 + [100] * 39)
+    np.testing.assert_allclose(told.recall, [200 / 3] * 51 + [100 / 3] * 39)
+
+
+def test_cut_offs_agree_with_thresholds_that_are_applied():
+    told = cut_offs(FIVE, TRUTH)
+    chosen = choose_threshold(FIVE, TRUTH, Target.of("f1"))
+    for value, precision, recall in zip(told.thresholds, told.precision, told.recall):
+        there = reached(FIVE, TRUTH, dataclasses.replace(chosen, value=float(value)))
+        assert (precision, recall) == pytest.approx((there.precision, there.recall))
 
 
 def test_a_target_that_cannot_be_reached_is_told_with_what_can():

@@ -69,6 +69,14 @@ def test_the_error_is_told_before_and_after_on_documents_that_the_curve_did_not_
     np.testing.assert_allclose(told.model.rank(Documents.of(["7"]), 2).scores, [[0.75, 0.25]], atol=1e-6)
 
 
+def test_a_calibrated_model_keeps_what_thresholds_are_worth():
+    """Probabilities 0.75 of label 1, true of 30 in 40, and 0.25 of label 0, true of 10."""
+    kept = calibrate(predictor(Sure(0.4, first=1)), corpus()).model.calibration.cut_offs
+    assert kept.thresholds.tolist() == [at / 100 for at in range(76)]
+    np.testing.assert_allclose(kept.precision, [50] * 26 + [75] * 50)
+    np.testing.assert_allclose(kept.recall, [100] * 26 + [75] * 50)
+
+
 def test_calibrating_again_starts_from_the_models_own_scores():
     once = calibrate(predictor(Sure(0.4, first=1)), corpus()).model
     again = calibrate(once, corpus(fingerprint="other"))
