@@ -4,8 +4,8 @@
 
 x̄ is the mean vector of a label's n texts (its own words, then examples), μ that of label texts in general; w̄ and b are
 the mean row and the median bias of trained labels: what makes a row say no to most documents.  What x̄ has in the
-direction of μ is taken from it, so that documents in general keep the logit that w̄ gives them.  w̃ is the mean row of the
-trained labels that score x̄ highest: documents of a label often carry its neighbours too.
+direction of μ is taken from it, so that documents in general keep the logit that w̄ gives them.  w̃ is the mean row of
+the trained labels that score x̄ highest: documents of a label often carry its neighbours too.
 
 T is the logit that trained labels give to their own words, or nearly: a row made of one text agrees with that text more
 than with a document that carries the label, for it holds all that is peculiar to the text, so one trained label in five
