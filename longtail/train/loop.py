@@ -71,6 +71,8 @@ def train(
     """
     training = Training(run, name, model, batches, optim, seed, valid, torch.device(device))
     if not training.was_finished():
+        if optim.average_from is not None and optim.average_from > optim.epochs:
+            run.warn(f"weights are not averaged: average_from = {optim.average_from} of {optim.epochs} epochs")
         training.resume()
         with seeded(seed, device), stop_requests() as asked:
             training.go(optim.epochs if until is None else min(until, optim.epochs), asked)

@@ -184,6 +184,13 @@ def test_the_average_is_the_mean_of_late_weights_and_is_what_remains(tmp_path):
     assert model.epoch == 3  # a buffer keeps its present value
 
 
+def test_an_average_that_would_begin_after_the_last_epoch_is_warned_of(tmp_path):
+    trained(tmp_path, Tiny(), Optim(epochs=2, batch_size=10, average_from=3))
+    assert [line["text"] for line in log_of(tmp_path) if line["event"] == "warning"] == [
+        "weights are not averaged: average_from = 3 of 2 epochs"
+    ]
+
+
 def test_validation_judges_the_average_and_training_goes_on_without_it(tmp_path):
     optim = Optim(schedule="constant", lr=0.5, epochs=4, batch_size=10, average_from=1, keep="last")
     model = trained(tmp_path / "averaged", Diary(), optim, valid=Points.planted(12))
