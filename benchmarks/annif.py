@@ -61,7 +61,7 @@ def prepare(annif: Path, folder: Path) -> None:
     for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
         (tables / name).touch()
     for words in (("load-vocab", "--language", "en", "demo", "vocab.tsv"), ("train", "demo", "train.tsv")):
-        subprocess.run([str(annif), *words], cwd=folder, env=environment(folder), check=True)
+        subprocess.run([str(annif), *words], cwd=folder, env=environment(folder), check=True, capture_output=True)
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -22,7 +23,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from longtail.serve.fields import Fields, numbers_of, read_form, read_json, whole_number
 from longtail.serve.models import Rank, Row, Served
 from longtail.serve.problems import Problem, overloaded, too_late
-from longtail.serve.state import State, state_of
+from longtail.serve.state import State, state_of, unhurried
 
 LIMIT, DOCUMENTS = 10, 32  # Annif's: suggestions of a text by default, texts of a batch at most
 
@@ -93,7 +94,8 @@ async def suggest(request: Request) -> Response:
     limit, threshold = _wanted(given)
     served = _served(state, request)
     _check_language(given, state)
-    return JSONResponse({"results": (await _suggested(state, request, served, [text], limit, threshold))[0]})
+    results = await _suggested(state, request, served, [text], limit, threshold)
+    return await unhurried(limit, JSONResponse, {"results": results[0]})
 
 
 async def suggest_batch(request: Request) -> Response:
@@ -108,7 +110,8 @@ async def suggest_batch(request: Request) -> Response:
     served = _served(state, request)
     _check_language(query, state)
     results = await _suggested(state, request, served, [text for text, _ in documents], limit, threshold)
-    return JSONResponse([{"document_id": id, "results": found} for (_, id), found in zip(documents, results)])
+    answers = [{"document_id": id, "results": found} for (_, id), found in zip(documents, results)]
+    return await unhurried(limit * len(documents), JSONResponse, answers)
 
 
 async def _plain_413(reading: Any) -> Any:  # noqa: ANN401 - what it reads
@@ -171,6 +174,10 @@ async def _suggested(
     if not texts or limit == 0:
         return [[] for _ in texts]
     rows = await state.answer(request, Rank(served, min(limit, state.settings.limits.k)), texts)
+    return await unhurried(limit * len(texts), _all_results, served, rows, threshold)
+
+
+def _all_results(served: Served, rows: Sequence[Row], threshold: float) -> list[list[dict[str, Any]]]:
     return [_results(served, row, threshold) for row in rows]
 
 

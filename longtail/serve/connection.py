@@ -1,7 +1,7 @@
 """One connection: uvicorn's, with what it lacks against clients that are slow on purpose.
 
-uvicorn waits for ever for a request that began and does not end, takes headers of any length, and lets as many connect
-as there are file descriptors.
+uvicorn waits for ever for a request that began and does not end and for a client that does not read its answer, takes
+headers of any length and any number of requests ahead, and lets as many connect as there are file descriptors.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import asyncio
 import json
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from longtail.serve.meter import Meter
 from longtail.serve.settings import Limits
 from longtail.serve.state import LEAVING
 
+PIPELINED = 16  # requests that a client may send before it reads an answer
 LONGEST_HEADERS = 32_768  # bytes of a request line and all headers
 
 
@@ -35,7 +37,9 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self.leaving: set[asyncio.Future[Any]] = set()
         self._head = 0  # bytes of a request that began
+        self._reason = "this is not HTTP"
         self._timer: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
         self.meter.gauge("connections", len(self.connections))
         if len(self.connections) > self.limits.connections:
             transport.abort()
@@ -45,6 +49,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody waits for what is still being predicted."""
         self._cancel_timer()
+        if self._unread is not None:
+            self._unread.cancel()
         for future in list(self.leaving):
             future.cancel()
         super().connection_lost(exc)
@@ -68,11 +74,25 @@ class Connection(HttpToolsProtocol):
         """Its headers are there."""
         self._cancel_timer()
         self._head = 0
+        if len(self.pipeline) >= PIPELINED:
+            self._reason = f"more than {PIPELINED} requests wait on one connection; read answers first"
+            raise httptools.HttpParserError(self._reason)
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP gets a problem like everything else."""
-        self._refuse(400, "this is not HTTP")
+        self._refuse(400, self._reason)
+
+    def pause_writing(self) -> None:
+        """A client does not read its answer."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.limits.arrival, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
@@ -96,3 +116,6 @@ class Connection(HttpToolsProtocol):
         head = b"content-type: application/problem+json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
         self.transport.close()
+        # Closing waits until everything is read, which a client can put off for ever.
+        self._cancel_timer()
+        self._timer = self.loop.call_later(self.limits.arrival, self.transport.abort)

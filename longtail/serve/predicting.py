@@ -14,7 +14,7 @@ from longtail.serve.fields import Fields, read_json
 from longtail.serve.models import Explain, Rank, Row, Served
 from longtail.serve.problems import Problem
 from longtail.serve.settings import Limits
-from longtail.serve.state import State, state_of
+from longtail.serve.state import State, state_of, unhurried
 
 KNOWN = ("text", "texts", "model", "k", "threshold", "explain")
 
@@ -30,7 +30,8 @@ async def predict(request: Request) -> Response:
     _note(state, request, served, texts)
     rows = await state.answer(request, Rank(served, k), texts)
     reasons = await state.answer(request, Explain(served, k), texts) if explain else None
-    return Response(rendered(served, rows, threshold, reasons), media_type="application/json")
+    body = await unhurried(len(texts) * k, rendered, served, rows, threshold, reasons)
+    return Response(body, media_type="application/json")
 
 
 def _note(state: State, request: Request, served: Served, texts: list[str]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from starlette.requests import Request
 
@@ -76,6 +76,16 @@ def _is_cancelled() -> bool:
 def _expire(future: asyncio.Future[Any], seconds: float) -> None:
     if not future.done():
         future.set_exception(too_late(seconds))
+
+
+Words = ParamSpec("Words")
+Result = TypeVar("Result")
+MANY = 2000  # labels whose rendering would keep the event loop from others for too long
+
+
+async def unhurried(labels: int, function: Callable[Words, Result], *words: Words.args, **more: Words.kwargs) -> Result:
+    """Call a function that renders so many labels; in a thread where they are many."""
+    return await asyncio.to_thread(function, *words, **more) if labels > MANY else function(*words, **more)
 
 
 def state_of(request: Request) -> State:

@@ -376,6 +376,12 @@ def test_a_killed_worker_is_replaced_while_the_other_answers(places: dict[str, P
     assert started.process.returncode == 0
 
 
+def test_labels_are_not_added_to_the_memory_of_one_worker_of_two(places: dict[str, Path]):
+    with running(places["linear"], "--workers", 2) as started:
+        refused = started.post("/v1/labels", {"labels": [{"id": "new", "name": "novelty"}]})
+    assert refused.status == 409 and "--save-labels" in refused.json["detail"]
+
+
 def test_counters_are_those_of_all_workers(places: dict[str, Path]):
     with running(places["linear"], "--workers", 2) as started:
         together(30, lambda at: started.predict(text=word(at)).status)

@@ -215,6 +215,31 @@ def test_clients_that_are_slow_on_purpose_are_dropped(server: Server):
     assert time.perf_counter() - started < 8
 
 
+def test_a_client_that_does_not_read_its_answers_is_dropped(server: Server):
+    one = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        raw.settimeout(1)
+        raw.connect(("127.0.0.1", server.port))
+        until, dropped = time.monotonic() + 60, False
+        while not dropped and time.monotonic() < until:
+            try:
+                raw.sendall(one * 4)
+                time.sleep(0.005)
+            except TimeoutError:
+                continue
+            except OSError:
+                dropped = True
+    assert dropped and server.get("/livez").status == 200
+
+
+def test_a_client_that_sends_many_requests_ahead_is_refused(server: Server):
+    body = json.dumps({"text": word(9)}).encode()
+    answer = raw_answer(server, (POST + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)) * 500)
+    assert answer == b"" or b"read answers first" in answer  # or reset, as not all of it was read
+    assert answer.count(b"HTTP/1.1 200") < 50
+
+
 def test_what_is_no_http_gets_a_problem(server: Server):
     for noise in (b"hello\r\n\r\n", os.urandom(200), b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01" + b"\0" * 50):
         answer = raw_answer(server, noise)
