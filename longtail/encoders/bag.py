@@ -143,12 +143,15 @@ class TokenBag:
         """E r of every bag, (texts, dim) float32."""
         return bag_sums(bags, self.vectors, scales=self.scales)
 
-    def explained(self, documents: Documents, rows: np.ndarray) -> tuple[np.ndarray, Contributions]:
+    def explained(
+        self, documents: Documents, rows: np.ndarray, read: Rows | None = None
+    ) -> tuple[np.ndarray, Contributions]:
         """x̂ of one document, (1, dim), and what its words add to ⟨row, x̂⟩ of some rows (rows, dim).
 
+        `read` is the document as it is read, where somebody has done that already.
         Blocks are piecewise linear, so ⟨row, x̂⟩ = Σ_t weight_t ⟨E_t, direction⟩ + constant, exactly.
         """
-        _, tokens, weights = bags = self.read(documents)
+        _, tokens, weights = bags = self.read(documents) if read is None else read
         total = self.before_block(bags)
         vector, rows = self.block.documents(total), rows.astype(np.float64)
         directions, constants = self.block.linear_at(total[0], rows)

@@ -92,14 +92,17 @@ class Transformer:
             vectors[rows] = some
         return vectors
 
-    def explained(self, documents: Documents, rows: np.ndarray) -> tuple[np.ndarray, Contributions]:
+    def explained(
+        self, documents: Documents, rows: np.ndarray, read: Tokens | None = None
+    ) -> tuple[np.ndarray, Contributions]:
         """e of one document, (1, dim), and what its words add to ⟨row, e⟩ of some rows (rows, dim), about.
 
+        `read` is the document as it is read, where somebody has done that already.
         Gradient × input: what layers mix cannot be told apart exactly.  The bias is all that is left.
         """
         import torch
 
-        text, ids = texts_of(documents)[0], self.read(documents).ids
+        text, ids = texts_of(documents)[0], (self.read(documents) if read is None else read).ids
         found = pieces_of(text, self.pieces.subwords)[: self.pieces.room]
         where, given = self._encoder.center.device, np.ascontiguousarray(rows, np.float32)
         vector, added = (

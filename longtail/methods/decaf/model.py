@@ -54,9 +54,10 @@ class Instance:
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """What the words of one document add to ⟨w_l, x̂⟩, and the cluster of each label where it was opened."""
-        opened = open_clusters(self.shortlister, self.shortlister.encoder.read(documents), self.beam)
+        read: Any = self.ranker.encoder.read(documents)
+        opened = open_clusters(self.shortlister, read, self.beam)
         rows, biases = self.ranker.rows.of(labels)
-        _, words = self.ranker.encoder.explained(documents, rows)
+        _, words = self.ranker.encoder.explained(documents, rows, read)
         assert self.ranker.rows.clusters is not None
         return Reasons(words.with_bias(biases), self.ranker.rows.clusters.proposals(opened, labels))
 
