@@ -21,6 +21,7 @@ class Summary:
     counts: np.ndarray  # (labels,) how many texts these are
     known: np.ndarray  # (known, dim) float32: the vectors of texts of labels that the model knows
     known_labels: np.ndarray  # (known,) and which labels these are
+    nothing: np.ndarray  # (dim,) float32: the vector of a text without known words
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class Described:
     labels: Sequence[NewLabel]
     documents: Documents
     counts: np.ndarray  # (labels,) how many of the documents are about each label
-    with_known: Documents  # the same documents, and behind them the words of some labels that the model knows
+    with_known: (
+        Documents  # the same documents, and behind them the words of some labels that the model knows; last, none
+    )
     known_labels: np.ndarray  # which labels these are
 
     @classmethod
@@ -38,7 +41,7 @@ class Described:
         """All texts of these labels, one label after the other, and the words of some `known` ones by index."""
         texts = [label.texts() for label in labels]
         counts = np.array([len(each) for each in texts], np.int64)
-        both = Texts.of([text for each in texts for text in each] + list(known.values()))
+        both = Texts.of([text for each in texts for text in each] + [*known.values(), ""])
         return cls(
             labels, Documents(both[: int(counts.sum())]), counts, Documents(both), np.array(list(known), np.int64)
         )
@@ -53,9 +56,9 @@ class Described:
 
     def summary(self, vectors: np.ndarray) -> Summary:
         """Of the vectors (documents, dim) of `with_known`."""
-        own, known = np.split(vectors, [len(self.documents)])
+        own, known, nothing = np.split(vectors, [len(self.documents), len(vectors) - 1])
         means = np.asarray(self._members() @ own / self.counts[:, None], np.float32)
-        return Summary(means, self.counts, known, self.known_labels)
+        return Summary(means, self.counts, known, self.known_labels, nothing[0])
 
     def directions(self, rows: sp.csr_array) -> sp.csr_array:
         """The sum of each label's rows, of length 1, (labels, features); a label without known words has none."""

@@ -55,7 +55,8 @@ class Discriminator:
 
     def narrow(self, texts: Summary) -> Summary:
         """The same texts behind the bottleneck, which takes means to means."""
-        return replace(texts, means=self.bottleneck(texts.means), known=self.bottleneck(texts.known))
+        means, known, nothing = map(self.bottleneck, (texts.means, texts.known, texts.nothing[None]))
+        return replace(texts, means=means, known=known, nothing=nothing[0])
 
 
 @dataclass(frozen=True)

@@ -38,16 +38,16 @@ def unseen_rows(trained: LabelRows, texts: Summary, neighbours: np.ndarray) -> t
     own = _beside(texts.means, usual)
     share = (NEIGHBOUR_SHARE / texts.counts).astype(np.float32)[:, None]
     toward = _unit(own) + share * _unit(_neighbourhood(trained, neighbours, mean_row))
-    # A text that is like texts in general, as one without known words may be, gets w̄, which says no to all documents.
-    tells = np.linalg.norm(own, axis=1) > SMALLEST * np.linalg.norm(texts.means, axis=1)
-    agreement = np.where(tells, (toward * texts.means).sum(axis=1), 0)
+    # A text without known words, or like texts in general, gets w̄, which says no to all documents.
+    tells = np.minimum(_lengths(own), _lengths(texts.means - texts.nothing)) > SMALLEST * _lengths(texts.means)
+    agreement = np.where(tells[:, 0], (toward * texts.means).sum(axis=1), 0)
     missing = _wanted(trained, texts, usual @ mean_row + bias) - bias - texts.means @ mean_row
     gains = np.maximum(missing, 0) / np.where(agreement > 0, agreement, np.inf)
     rows = mean_row + gains[:, None] * toward
     return rows.astype(np.float32), np.full(len(rows), bias, np.float32)
 
 
-SMALLEST = 1e-3  # share of x̄ that is beside μ
+SMALLEST = 1e-3  # share of x̄ that must be its own
 
 
 def _wanted(trained: LabelRows, texts: Summary, usual: float) -> np.ndarray:
@@ -76,5 +76,9 @@ def _neighbourhood(trained: LabelRows, labels: np.ndarray, mean_row: np.ndarray)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths = _lengths(vectors)
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+def _lengths(vectors: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(vectors, axis=1, keepdims=True)
