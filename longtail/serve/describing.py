@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -58,38 +59,61 @@ def summary(state: State, served: Served) -> dict[str, Any]:
 
 def details(served: Served) -> dict[str, Any]:
     """What the list leaves out."""
-    about, measured = served.predictor.about, evaluation(served)
+    about, measured = served.predictor.about, evaluation(served.place)
     return {
         "corpus": about.corpus,
         "config": about.config,
         "validation": about.validation,
-        "metrics": measured.get("metrics"),
-        "deciles": measured.get("deciles"),
-        "calibration": calibration(served.predictor.calibration),
+        "metrics": None if measured is None else measured["metrics"],
+        "deciles": None if measured is None else [_decile(one) for one in measured["by_decile"]],
+        "calibration": calibration(served.predictor.calibration, measured),
         "versions": about.versions,
         "size": served.size,
     }
 
 
-EVALUATION = "evaluation.json"  # beside a model: what `longtail evaluate --json` wrote
+EVALUATION = "evaluation.json"  # beside a model: what `longtail evaluate --json` wrote about it
 
 
-def evaluation(served: Served) -> dict[str, Any]:
-    """The metrics of a model, where its run has them; whatever cannot be read is as good as absent."""
+def evaluation(place: Path) -> dict[str, Any] | None:
+    """How a model was judged, where its run has it; what cannot be read is as good as absent."""
     try:
-        read = json.loads((served.place.parent / EVALUATION).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+        read = json.loads((place.parent / EVALUATION).read_text("utf-8"))
+        [_decile(one) for one in read["by_decile"]]
+        cutoffs(read)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return read if isinstance(read["metrics"], dict) else None
 
 
-def calibration(learned: Calibration | None) -> dict[str, Any] | None:
-    """The curve from scores to probabilities, and the threshold if one was chosen."""
+def _decile(one: dict[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in ("decile", "labels", "documents")} | one["within"]
+
+
+def calibration(learned: Calibration | None, measured: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The curve from scores to probabilities, the threshold if one was chosen, and what others would give."""
     if learned is None:
         return None
     points = zip(learned.curve.scores.tolist(), learned.curve.probabilities.tolist())
     return {
         "threshold": None if learned.threshold is None else asdict(learned.threshold),
         "curve": [{"score": score, "probability": probability} for score, probability in points],
-        "cutoffs": [],
+        "cutoffs": [] if measured is None else cutoffs(measured),
     }
+
+
+def cutoffs(measured: dict[str, Any]) -> list[dict[str, float]]:
+    """Precision and recall in percent, over all pairs, of labels that score at least as much as a bin's lowest.
+
+    >>> bins = [{"pairs": 8, "lowest": 0.1, "true": 0.25}, {"pairs": 2, "lowest": 0.6, "true": 1.0}]
+    >>> cutoffs({"reliability": {"bins": bins}, "by_decile": [{"pairs": 5}]})[0]
+    {'threshold': 0.1, 'precision': 40.0, 'recall': 80.0}
+    """
+    bins = measured.get("reliability", {}).get("bins", [])
+    possible = sum(one["pairs"] for one in measured["by_decile"])
+    found = []
+    for at, lowest in enumerate(bins):
+        given, true = (sum(value) for value in zip(*((one["pairs"], one["pairs"] * one["true"]) for one in bins[at:])))
+        shares = {"precision": 100 * true / max(given, 1), "recall": 100 * true / max(possible, 1)}
+        found.append({"threshold": lowest["lowest"]} | shares)
+    return found
