@@ -1,9 +1,10 @@
 """The server under load, overload and faults; everything on this machine, over loopback.
 
-    python -m benchmarks.serve MODEL [--seconds 300] [--requests 1000000] [--annif VENV/bin/annif] [--only steady,…]
+    python -m benchmarks.serve [MODEL] [--seconds 300] [--requests 1000000] [--annif VENV/bin/annif] [--only steady,…]
 
 Writes results/serve.json and results/serve.md.  A run keeps what earlier ones measured of other scenarios.  The load
-generator (load.py) is open-loop; answers are compared with the predictor's.  MODEL is that of `longtail demo`.
+generator (load.py) is open-loop; answers are compared with the predictor's.  MODEL is that of `longtail demo`, and is
+trained if it is not there.
 """
 
 from __future__ import annotations
@@ -333,7 +334,7 @@ SCENARIOS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
+    parser.add_argument("model", type=Path, nargs="?", default=Path("runs/demo/model"))
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--rate", type=float, default=1000)
     parser.add_argument("--requests", type=int, default=1_000_000)
@@ -342,12 +343,15 @@ def main() -> None:
     parser.add_argument("--annif", type=Path, help="Annif's command, in an environment of its own")
     parser.add_argument("--only", default=",".join(SCENARIOS))
     options = parser.parse_args()
+    if not options.model.is_dir():
+        longtail.fit("decaf", longtail.load("demo").train, run=options.model.parent, say=print)
     subject, results = Subject(options.model), earlier("serve")
     for name in options.only.split(","):
         print(f"== {name}", flush=True)
+        load = round(os.getloadavg()[0], 1)  # what else the machine did when it began
         found = SCENARIOS[name](subject, options)
         if found:
-            results[name] = found
+            results[name] = found | {"load average before": load}
         print(json.dumps(found, indent=1), flush=True)
         print(save("serve", results), flush=True)
     (RESULTS / "serve.md").write_text(page(results), "utf-8")

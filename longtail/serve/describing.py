@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -58,33 +59,38 @@ def summary(state: State, served: Served) -> dict[str, Any]:
 
 def details(served: Served) -> dict[str, Any]:
     """What the list leaves out."""
-    about, measured = served.predictor.about, evaluation(served)
+    about, measured = served.predictor.about, evaluation(served.place)
     return {
         "corpus": about.corpus,
         "config": about.config,
         "validation": about.validation,
-        "metrics": measured.get("metrics"),
-        "deciles": measured.get("by_decile"),
+        "metrics": None if measured is None else measured["metrics"],
+        "deciles": None if measured is None else [_decile(one) for one in measured["by_decile"]],
         "calibration": calibration(served.predictor.calibration),
         "versions": about.versions,
         "size": served.size,
     }
 
 
-EVALUATION = "evaluation.json"  # beside a model: what `longtail evaluate --json` wrote
+EVALUATION = "evaluation.json"  # beside a model: what `longtail evaluate --json` wrote about it
 
 
-def evaluation(served: Served) -> dict[str, Any]:
-    """The metrics of a model, where its run has them; whatever cannot be read is as good as absent."""
+def evaluation(place: Path) -> dict[str, Any] | None:
+    """How a model was judged, where its run has it; what cannot be read is as good as absent."""
     try:
-        read = json.loads((served.place.parent / EVALUATION).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+        read = json.loads((place.parent / EVALUATION).read_text("utf-8"))
+        [_decile(one) for one in read["by_decile"]]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return read if isinstance(read["metrics"], dict) else None
+
+
+def _decile(one: dict[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in ("decile", "labels", "documents")} | one["within"]
 
 
 def calibration(learned: Calibration | None) -> dict[str, Any] | None:
-    """The curve from scores to probabilities, and the threshold if one was chosen."""
+    """The curve from scores to probabilities, the threshold if one was chosen, and what others would give."""
     if learned is None:
         return None
     points = zip(learned.curve.scores.tolist(), learned.curve.probabilities.tolist())

@@ -48,11 +48,20 @@ def linear(places: dict[str, Path]) -> Predictor:
     return longtail.open(places["linear"])
 
 
-@pytest.fixture
+SLOW = ("--queue", 3, "--queue-texts", 40, "--deadline", 2, "--arrival", 1, "--drain", 5)
+
+
+@pytest.fixture(scope="module")
 def slow(places: dict[str, Path]) -> Iterator[Server]:
     """A server whose texts say how long they take."""
-    words = "--queue", 3, "--queue-texts", 40, "--deadline", 2, "--arrival", 1, "--drain", 5
-    with running(places["linear"], *words, module="tests.slow_server") as started:
+    with running(places["linear"], *SLOW, module="tests.slow_server") as started:
+        yield started
+
+
+@pytest.fixture
+def stopped(places: dict[str, Path]) -> Iterator[Server]:
+    """One more, which a test may stop."""
+    with running(places["linear"], *SLOW, module="tests.slow_server") as started:
         yield started
 
 
@@ -107,6 +116,18 @@ def test_it_says_what_its_models_are(server: Server, places: dict[str, Path]):
     assert details["calibration"]["threshold"]["k"] == 10 and details["calibration"]["curve"]
     assert details["corpus"]["name"] == "planted" and details["size"] > 1000
     assert server.get("/v1/models/nobody").status == 404
+
+
+def test_metrics_that_were_written_beside_a_model_are_shown(moving: Path, places: dict[str, Path], planted: Splits):
+    judged = longtail.evaluate(longtail.open(places["centroid"]), planted.test).to_json()
+    with running(places["centroid"], f"other={moving}") as started:
+        assert started.get("/v1/models/other").json["metrics"] is None
+        (moving.parent / "evaluation.json").write_text(json.dumps(judged))
+        details = started.get("/v1/models/other").json
+        assert details["metrics"] == judged["metrics"] and details["calibration"] is None
+        assert details["deciles"][0]["P@1"] == judged["by_decile"][0]["within"]["P@1"]
+        (moving.parent / "evaluation.json").write_text('{"metrics": 3}')
+        assert started.get("/v1/models/other").json["deciles"] is None
 
 
 def test_labels_are_found_by_name_and_id_with_their_neighbours(server: Server):
@@ -209,17 +230,17 @@ def wait_for(holds, seconds: float = 5) -> None:
 # -- starting and stopping ---------------------------------------------------------------------------------------------
 
 
-def test_sigterm_lets_requests_finish_and_exits_with_0(slow: Server):
+def test_sigterm_lets_requests_finish_and_exits_with_0(stopped: Server):
     def ask(at: int) -> int:
         if at == 0:
-            return slow.predict(text="nap 1").status
+            return stopped.predict(text="nap 1").status
         time.sleep(0.3)
-        slow.signal(signal.SIGTERM)
-        return slow.process.wait(10)
+        stopped.signal(signal.SIGTERM)
+        return stopped.process.wait(10)
 
     assert together(2, ask) == [200, 0]
     with pytest.raises(ConnectionRefusedError):
-        slow.get("/livez")
+        stopped.get("/livez")
 
 
 def test_a_drain_has_an_end(places: dict[str, Path]):
