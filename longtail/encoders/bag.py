@@ -30,7 +30,7 @@ from longtail.invariants import Array, agree
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
-from longtail.precision import STORED
+from longtail.precision import STORED, as_floats
 from longtail.progress import steps
 from longtail.reasons import Contributions
 
@@ -155,7 +155,8 @@ class TokenBag:
         total = self.before_block(bags)
         vector, rows = self.block.documents(total), rows.astype(np.float64)
         directions, constants = self.block.linear_at(total[0], rows)
-        values = (directions @ self.vectors[tokens].T) * weights
+        own = as_floats(self.vectors[tokens], None if self.scales is None else self.scales[tokens])
+        values = (directions @ own.T) * weights
         places = places_in_reader(self.reader, text_of(documents), tokens)
         added = places.starts, places.stops, places.spread(values)
         return vector, Contributions(*added, constants, rows @ vector[0])
