@@ -23,6 +23,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     # 64 tokens of a text and three epochs: what a plain CPU can do in hours.
     ("deep", "eurlex57k", "--set", "reading.max_tokens=64", "--set", "optim.epochs=3", "--for-gudn", "label_tokens=32"),
     ("ensemble",),
+    ("new_labels",),
 )
 
 if __name__ == "__main__":
