@@ -22,9 +22,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from longtail.methods.shared.clustered_transformer.learn import Network, heads_on
-from longtail.methods.shared.clustered_transformer.stages import Data, prepare
-from longtail.methods.shared.learn.transformer_reading import batches_of
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
@@ -39,6 +36,9 @@ from longtail.encoders.learn.transformer import TransformerEncoder, without_pool
 from longtail.encoders.pretrained import Size, size_of
 from longtail.encoders.transformer import Transformer
 from longtail.methods.lightxml import Config
+from longtail.methods.shared.clustered_transformer.learn import Network, heads_on
+from longtail.methods.shared.clustered_transformer.stages import Data, prepare
+from longtail.methods.shared.learn.transformer_reading import batches_of
 from longtail.train.loop import seeded
 from longtail.train.optim import Group, adamw, groups_of
 from longtail.train.run import open_run
