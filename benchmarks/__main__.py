@@ -26,6 +26,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("deep", "eurlex57k", "--set", "reading.max_tokens=64", "--set", "optim.epochs=3", "--for-gudn", "label_tokens=32"),
     ("ensemble",),
     ("serve",),
+    ("new_labels",),
 )
 
 if __name__ == "__main__":

@@ -188,10 +188,31 @@ def markdown(results: dict) -> str:
     return "\n".join(lines)
 
 
+# Corpus, method and settings of a call without any.
+USUAL: tuple[tuple[str, str, str | None], ...] = (
+    ("wordnet-related", "linear", None),
+    ("wordnet-related", "decaf", None),
+    ("yso-finna-en", "linear", None),
+    ("yso-finna-en", "decaf", "configs/decaf/yso-finna-en.toml"),
+)
+
+
+def run(given: argparse.Namespace) -> None:
+    """One corpus and method: add its table."""
+    settings = (read_toml(given.config) if given.config else {}) | dict(map(parse_assignment, given.settings))
+    rows = rows_of(given, longtail.load(corpus_path(given.corpus)), settings)
+    results = earlier("new_labels")  # read now: another process may have added to it
+    title = "; ".join([f"{given.corpus}, {given.method}, {given.hidden:,} labels hidden", *given.settings])
+    results[title] = rows
+    save("new_labels", results)
+    (RESULTS / "new_labels.md").write_text(markdown(results), "utf-8")
+    print(markdown({title: rows}))
+
+
 def main() -> None:
-    """Run one corpus and method, and add its table."""
+    """What is asked for, or all that is usual."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", default="wordnet-related")
+    parser.add_argument("--corpus", help="with --method; if not given, everything")
     parser.add_argument("--method", default="decaf")
     parser.add_argument("--hidden", type=int, default=1000, help="how many labels")
     parser.add_argument("--seed", type=int, default=0, help="which labels, and which of their documents")
@@ -199,14 +220,12 @@ def main() -> None:
     parser.add_argument("--config", type=Path, help="settings in a TOML file")
     parser.add_argument("--set", action="append", default=[], dest="settings", help="one setting: ranker.epochs=3")
     given = parser.parse_args()
-    settings = (read_toml(given.config) if given.config else {}) | dict(map(parse_assignment, given.settings))
-    rows = rows_of(given, longtail.load(corpus_path(given.corpus)), settings)
-    results = earlier("new_labels")  # read now: another process may have added to it
-    title = f"{given.corpus}, {given.method}, {given.hidden:,} labels hidden"
-    results["; ".join([title, *given.settings])] = rows
-    save("new_labels", results)
-    (RESULTS / "new_labels.md").write_text(markdown(results), "utf-8")
-    print(markdown({title: rows}))
+    if given.corpus is not None:
+        run(given)
+        return
+    for corpus, method, config in USUAL:
+        place = None if config is None else Path(config)
+        run(argparse.Namespace(**(vars(given) | {"corpus": corpus, "method": method, "config": place})))
 
 
 if __name__ == "__main__":
