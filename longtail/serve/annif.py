@@ -14,12 +14,12 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+import longtail
 from longtail.serve.fields import Fields, numbers_of, read_form, read_json, whole_number
 from longtail.serve.models import Rank, Row, Served
 from longtail.serve.problems import Problem, overloaded, too_late
@@ -33,7 +33,7 @@ LIMIT, DOCUMENTS = 10, 32  # Annif's: suggestions of a text by default, texts of
 
 async def info(request: Request) -> Response:
     """GET /v1/: who answers."""
-    return JSONResponse({"title": "Longtail, by Annif's REST API", "version": version("longtail")})
+    return JSONResponse({"title": "Longtail, by Annif's REST API", "version": longtail.__version__})
 
 
 async def vocabs(request: Request) -> Response:

@@ -8,9 +8,9 @@ from functools import cache
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+import longtail
 from longtail.serve import annif, annif_openapi, openapi
 from longtail.serve.state import STATE, State
-from longtail.train.machine import versions
 
 
 async def livez(request: Request) -> Response:
@@ -48,4 +48,4 @@ async def annif_s_openapi(request: Request) -> Response:
 
 @cache
 def _own() -> bytes:
-    return json.dumps(openapi.document(versions()["longtail"])).encode()
+    return json.dumps(openapi.document(longtail.__version__)).encode()
