@@ -23,7 +23,16 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("elias",),
     ("combinations",),
     # 64 tokens of a text and three epochs: what a plain CPU can do in hours.
-    ("deep", "eurlex57k", "--set", "reading.max_tokens=64", "--set", "optim.epochs=3", "--for-gudn", "label_tokens=32"),
+    (
+        "deep",
+        "eurlex57k",
+        "--set",
+        "transformer.max_tokens=64",
+        "--set",
+        "optim.epochs=3",
+        "--for-gudn",
+        "label_tokens=32",
+    ),
     ("ensemble",),
     ("serve",),
     ("new_labels",),

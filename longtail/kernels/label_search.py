@@ -35,6 +35,7 @@ def beginning(
 ) -> tuple[np.ndarray, int]:
     """The first `limit` names that begin with `part`, and how many do."""
     check(len(head) == len(starts) - 1 and len(part) > 0 and limit > 0, "a head for every name, and a word")
+    check(starts[-1] == len(data), "names fill the bytes")
     shown = np.zeros(HEAD, np.uint8)
     shown[: min(HEAD, len(part))] = part[:HEAD]
     wanted = int.from_bytes(shown.tobytes())
@@ -48,6 +49,7 @@ def containing(
 ) -> tuple[np.ndarray, int]:
     """The first `limit` names that contain `part` behind their beginning, and how many do, if not more than `most`."""
     check(marks.shape == (WORDS, len(starts) - 1) and len(part) > 0 and limit > 0, "signatures of all, and a word")
+    check(starts[-1] == len(data), "names fill the bytes")
     wanted = _signatures(part, np.array([0, len(part)]))[:, 0]
 
     def search(start: int, stop: int) -> tuple[np.ndarray, int]:

@@ -18,6 +18,7 @@ from longtail.features.bagging import NOT_GIVEN, Bagging
 from longtail.kernels import bags
 from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.blocks import through_block
+from longtail.kernels.candidates import top_of_candidates
 from longtail.kernels.cosines import cosines
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.descent import Level, Walk, open_rows, path_for, rank_rows, rank_texts
@@ -38,10 +39,12 @@ from longtail.kernels.label_rows import (
     shortlist_gradients,
     shortlist_logits,
 )
+from longtail.kernels.label_search import beginning, containing, heads, signatures
 from longtail.kernels.nearest import nearest
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
 from longtail.kernels.reading import STATE, read_rows
 from longtail.kernels.row_adam import move_rows
+from longtail.kernels.score_tree import shares_at_leaves
 from longtail.kernels.sparse_scores import open_nodes, score_candidates
 from longtail.kernels.terms import FREE, count_pairs, count_tokens, enter_pairs, find_slots
 from longtail.kernels.top import top_of_rows
@@ -124,7 +127,27 @@ TREE = np.array([0, 2, 2])  # a node with two children and one without
 
 
 # What a kernel answers where there is nothing, or too little, to work on.
+NO_BYTES, WORD_A = np.zeros(0, np.uint8), np.frombuffer(b"a", np.uint8)
+NO_NAMES = NO_BYTES, np.zeros(1, np.int64)
+TREE = ints(-1), np.zeros(1), ints(0), ints(0), ones(1)  # a leaf
+
 DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
+    "heads: no names": (lambda: heads(*NO_NAMES), np.zeros(0, np.uint64)),
+    "heads: an empty name": (lambda: heads(NO_BYTES, np.zeros(2, np.int64)), np.zeros(1, np.uint64)),
+    "signatures: no names": (lambda: signatures(*NO_NAMES), np.zeros((4, 0), np.uint64)),
+    "beginning: no names": (
+        lambda: beginning(*NO_NAMES, np.zeros(0, np.uint64), WORD_A, 3), (np.zeros(0, np.int64), 0),
+    ),
+    "containing: no names": (
+        lambda: containing(*NO_NAMES, np.zeros((4, 0), np.uint64), WORD_A, 3, 9), (np.zeros(0, np.int64), 0),
+    ),
+    "top_of_candidates: no rows": (
+        lambda: top_of_candidates(no_ints(0, 2), floats(0, 2), 3), (no_ints(0, 3), floats(0, 3)),
+    ),
+    "top_of_candidates: no candidates": (
+        lambda: top_of_candidates(no_ints(1, 0), floats(1, 0), 1), (ints([-1]), floats(1, 1)),
+    ),
+    "shares_at_leaves: no labels": (lambda: shares_at_leaves(*TREE, 0, floats(3, 0)), floats(0)),
     "bag_sums: no bags": (lambda: bag_sums(sparse(0, 3), floats(3, 2)), floats(0, 2)),
     "bag_sums: no tokens": (lambda: bag_sums(sparse(2, 0), floats(0, 2)), floats(2, 2)),
     "bag_sums: vectors of no numbers": (lambda: bag_sums(one_entry(0), floats(1, 0)), floats(1, 0)),
@@ -378,6 +401,20 @@ def test_there_is_an_answer_where_there_is_nothing_to_work_on(case: str):
 
 # What compiled loops must never see.
 WRONG: dict[str, Callable[[], Any]] = {
+    "heads: names behind the bytes": lambda: heads(NO_BYTES, np.array([0, 1])),
+    "signatures: names that overlap": lambda: signatures(WORD_A, np.array([0, 1, 0, 1])),
+    "beginning: fewer heads than names": lambda: beginning(WORD_A, np.array([0, 1]), np.zeros(0, np.uint64), WORD_A, 3),
+    "beginning: names behind the bytes": lambda: beginning(
+        NO_BYTES, np.array([0, 1]), np.zeros(1, np.uint64), WORD_A, 3
+    ),
+    "containing: fewer signatures than names": lambda: containing(
+        WORD_A, np.array([0, 1]), np.zeros((4, 0), np.uint64), WORD_A, 3, 9
+    ),
+    "containing: names behind the bytes": lambda: containing(
+        NO_BYTES, np.array([0, 1]), np.zeros((4, 1), np.uint64), WORD_A, 3, 9
+    ),
+    "top_of_candidates: fewer scores than labels": lambda: top_of_candidates(ints([0, 1]), floats(1, 1), 1),
+    "shares_at_leaves: a number that is not given": lambda: shares_at_leaves(ints(3), *TREE[1:], 0, floats(3, 1)),
     "bag_sums: a token without a vector": lambda: bag_sums(one_entry(3), floats(3, 2)),
     "bag_sums: a negative token": lambda: bag_sums(one_entry(-1), floats(3, 2)),
     "bag_sums: rows beyond their entries": lambda: bag_sums((np.array([0, 2]), ints(0), ones(1)), floats(3, 2)),

@@ -94,26 +94,6 @@ def test_an_ensemble_exports_its_members(decaf: Predictor, planted: Splits, tmp_
     assert precisions(open_model(tmp_path / "model")) == {"int8"}
 
 
-def test_a_model_of_the_format_before_is_read(decaf: Predictor, planted: Splits, tmp_path: Path):
-    """Format 2 had neither scales nor coarse rows."""
-    import json
-
-    from tests.mutants import vouch
-
-    decaf.save(tmp_path / "model")
-    about = json.loads((tmp_path / "model" / "model.json").read_text())
-
-    def before(value: object) -> object:
-        if isinstance(value, dict):
-            return {name: before(part) for name, part in value.items() if name not in ("scales", "coarse")}
-        return [before(part) for part in value] if isinstance(value, list) else value
-
-    (tmp_path / "model" / "model.json").write_text(json.dumps(about | {"format": 2, "state": before(about["state"])}))
-    vouch(tmp_path / "model")
-    old, new = (one.rank(planted.test.documents, 5) for one in (open_model(tmp_path / "model"), decaf))
-    assert np.array_equal(old.labels, new.labels) and np.array_equal(old.scores, new.scores)
-
-
 def test_many_rows_are_found_in_two_levels(planted: Splits, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """With as few rows as here it never pays, so the limits are set to where it must."""
     monkeypatch.setattr("longtail.predict.export.FROM", 8)
