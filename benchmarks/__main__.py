@@ -36,7 +36,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("ensemble",),
     ("serve",),
     ("new_labels",),
-)
+)  # fmt: skip
 
 if __name__ == "__main__":
     for name, *words in EVERYTHING:

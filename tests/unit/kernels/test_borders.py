@@ -129,7 +129,7 @@ TREE = np.array([0, 2, 2])  # a node with two children and one without
 # What a kernel answers where there is nothing, or too little, to work on.
 NO_BYTES, WORD_A = np.zeros(0, np.uint8), np.frombuffer(b"a", np.uint8)
 NO_NAMES = NO_BYTES, np.zeros(1, np.int64)
-TREE = ints(-1), np.zeros(1), ints(0), ints(0), ones(1)  # a leaf
+LEAF = ints(-1), np.zeros(1), ints(0), ints(0), ones(1)  # a tree that asks nothing
 
 DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "heads: no names": (lambda: heads(*NO_NAMES), np.zeros(0, np.uint64)),
@@ -147,7 +147,7 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "top_of_candidates: no candidates": (
         lambda: top_of_candidates(no_ints(1, 0), floats(1, 0), 1), (ints([-1]), floats(1, 1)),
     ),
-    "shares_at_leaves: no labels": (lambda: shares_at_leaves(*TREE, 0, floats(3, 0)), floats(0)),
+    "shares_at_leaves: no labels": (lambda: shares_at_leaves(*LEAF, 0, floats(3, 0)), floats(0)),
     "bag_sums: no bags": (lambda: bag_sums(sparse(0, 3), floats(3, 2)), floats(0, 2)),
     "bag_sums: no tokens": (lambda: bag_sums(sparse(2, 0), floats(0, 2)), floats(2, 2)),
     "bag_sums: vectors of no numbers": (lambda: bag_sums(one_entry(0), floats(1, 0)), floats(1, 0)),
@@ -414,7 +414,7 @@ WRONG: dict[str, Callable[[], Any]] = {
         NO_BYTES, np.array([0, 1]), np.zeros((4, 1), np.uint64), WORD_A, 3, 9
     ),
     "top_of_candidates: fewer scores than labels": lambda: top_of_candidates(ints([0, 1]), floats(1, 1), 1),
-    "shares_at_leaves: a number that is not given": lambda: shares_at_leaves(ints(3), *TREE[1:], 0, floats(3, 1)),
+    "shares_at_leaves: a number that is not given": lambda: shares_at_leaves(ints(3), *LEAF[1:], 0, floats(3, 1)),
     "bag_sums: a token without a vector": lambda: bag_sums(one_entry(3), floats(3, 2)),
     "bag_sums: a negative token": lambda: bag_sums(one_entry(-1), floats(3, 2)),
     "bag_sums: rows beyond their entries": lambda: bag_sums((np.array([0, 2]), ints(0), ones(1)), floats(3, 2)),
