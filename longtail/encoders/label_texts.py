@@ -41,7 +41,7 @@ class TextRows:
     def averaged(self, vectors: np.ndarray) -> np.ndarray:
         """Vectors of the rows: means over their labels."""
         if self.are_single:
-            return vectors[self.labels]
+            return np.asarray(vectors[self.labels], np.float32)
         counts = np.maximum(np.diff(self.starts), 1).astype(np.float32)
         return np.asarray(self._members(len(vectors)) @ vectors, np.float32) / counts[:, None]
 

@@ -117,17 +117,8 @@ class Explain:
         return id(self), self.k
 
     def run(self, texts: list[str]) -> Sequence[Any]:
-        """Ask the predictor, where this version can explain."""
-        explain = method_of(self.served.predictor, "explain")
-        return [explain(text, self.k).to_json() for text in texts]
-
-
-def method_of(predictor: Predictor, name: str) -> Any:  # noqa: ANN401 - a method that a version may not have yet
-    """A method of the predictor, or the sentence that this version does not have it."""
-    method = getattr(predictor, name, None)
-    if method is None:
-        raise Problem(501, f"this version cannot {name.replace('_', ' ')}")
-    return method
+        """Ask the predictor."""
+        return [self.served.predictor.explain(text, self.k).to_json() for text in texts]
 
 
 # -- opening -----------------------------------------------------------------------------------------------------------
@@ -211,7 +202,7 @@ class Models:
     def grown(self, name: str, labels: list[dict[str, Any]]) -> Served:
         """The model with labels more; not swapped yet."""
         old = self[name]
-        predictor = method_of(old.predictor, "add_labels")(labels)
+        predictor = old.predictor.add_labels(labels)
         checksum = hashlib.sha256(f"{old.checksum} {json.dumps(labels)}".encode()).hexdigest()
         return replace(
             old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, lock=threading.Lock()

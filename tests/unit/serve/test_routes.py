@@ -45,12 +45,6 @@ class Explained(Predictor):
         return replace(self, labels=known)
 
 
-class Missing(Predictor):
-    """A predictor of a version that has neither."""
-
-    explain = add_labels = None
-
-
 @pytest.fixture(scope="module")
 def place(planted: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "linear"
@@ -100,18 +94,6 @@ def test_explanations_are_put_beside_the_labels(place: Path):
     assert status == 200
     assert [one["explanation"]["text"] for one in answer["results"]] == ["a", "b"]
     assert [len(one["labels"]) for one in answer["results"]] == [2, 2]
-
-
-def test_a_version_without_the_methods_says_so(place: Path):
-    answers = asked(
-        place, Missing,
-        ("POST", "/v1/predict", {"text": "a", "explain": True}),
-        ("POST", "/v1/labels", {"labels": [{"id": "x", "name": "y"}]}),
-    )  # fmt: skip
-    assert [(status, answer["detail"]) for status, answer in answers] == [
-        (501, "this version cannot explain"),
-        (501, "this version cannot add labels"),
-    ]
 
 
 def test_labels_are_added_in_memory_and_found_at_once(place: Path):
