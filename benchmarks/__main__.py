@@ -12,6 +12,8 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("metrics",),
     ("tfidf",),
     ("latency",),
+    ("clusters",),
+    ("million",),
     ("nearest",),
     ("steps",),
     ("elias_scaling",),

@@ -1,9 +1,9 @@
 """When two levels of rows pay: what share of all rows must be compared to find the exact top, and the time of both.
 
-    python -m benchmarks.clusters MODEL CORPUS
+    python -m benchmarks.clusters [MODEL CORPUS]
 
-MODEL is a trained DECAF.  Its rows of clusters (top `beam`) and of labels (top 10 and 100) are looked for by documents
-of the test split; coarse rows are fitted to documents of the training split.
+MODEL is a trained DECAF, by default the demo's.  Its rows of clusters (top `beam`) and of labels (top 10 and 100) are
+looked for by documents of the test split; coarse rows are fitted to documents of the training split.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FITTED, ASKED = 8000, 1000  # documents
 SHARES = (0.95, 0.99)
 
 
-def main(model: str, corpus: str) -> None:
+def main(model: str = "runs/demo/model", corpus: str = "demo") -> None:
     opened, splits = longtail.open(model), longtail.load(corpus)
     one = opened.model.instances[0]  # type: ignore[attr-defined]
-    read = [opened.model.reader.rows(part.documents[:many])  # type: ignore[attr-defined]
+    read = [one.ranker.encoder.read(part.documents[:many])
             for part, many in ((splits.train, FITTED), (splits.test, ASKED))]  # fmt: skip
     found = {}
     for scorer, ks in ((one.shortlister, (10, one.beam)), (one.ranker, (10, 100))):
-        rows, (fit, asked) = replace(scorer.rows, clusters=None), (scorer.encoder.documents(bags) for bags in read)
+        rows, (fit, asked) = replace(scorer.rows, clusters=None), (scorer.vectors(bags) for bags in read)
         for k in ks:
             found[f"{len(rows)} rows, top {k}"] = compared(rows, fit, asked, k)
             print(f"{len(rows)} rows, top {k}", found[f"{len(rows)} rows, top {k}"], flush=True)
