@@ -28,7 +28,7 @@ def names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_stage_of_every_method_has_its_words():
-    paths = [path for part in ("methods", "encoders") for path in (PACKAGE / part).rglob("*.py")]
+    paths = [path for part in ("methods", "encoders", "predict") for path in (PACKAGE / part).rglob("*.py")]
     names = {name for path in paths for name in names_in(ast.parse(path.read_text("utf-8")))}
     assert {"tree-1", "warm-up", "shortlister-1", "recall", "proposed", "valid-documents", "label-tokens"} <= names
     assert [name for name in names if phrase(name) == name] == []
