@@ -99,11 +99,8 @@ class Descent:
     @cached_property
     def compiled(self) -> tuple[kernels.Level, ...]:
         """The levels as compiled loops take them; clusters are called by their numbers, labels by their names."""
-        names = [np.zeros(0, np.int32)] * (len(self.levels) - 1) + [frozen(self.tree.labels, np.int32)]
-        return tuple(
-            kernels.Level(level.starts, level.nodes, level.weights, level.biases, frozen(starts, np.int64), called)
-            for level, starts, called in zip(self.levels, self.tree.starts, names)
-        )
+        names = [np.zeros(0, np.int32)] * (len(self.levels) - 1) + [self.tree.labels]
+        return tuple(_compiled(*parts) for parts in zip(self.levels, self.tree.starts, names))
 
     def rank(self, features: sp.csr_array | Rows, k: int, beam: int, power: float, cluster_weight: float) -> Ranking:
         """The best k labels in the clusters that each document's beam reaches."""
@@ -152,6 +149,12 @@ class Descent:
 def belief_of(margins: np.ndarray, power: float) -> np.ndarray:
     """exp(-max(0, 1 - z)^power), or 1 / (1 + exp(-z)) where the power is 0: what kernels/sparse_scores.py computes."""
     return 1 / (1 + np.exp(-margins)) if power == 0 else np.exp(-(np.maximum(0, 1 - margins) ** power))
+
+
+def _compiled(level: Level, starts: np.ndarray, names: np.ndarray) -> kernels.Level:
+    """Read-only arrays, whether mapped or not: to a compiler, levels of a tree must be of one type."""
+    arrays = (level.starts, np.int64), (level.nodes, np.int32), (level.weights, np.float32), (level.biases, np.float32)
+    return kernels.Level(*(frozen(*pair) for pair in (*arrays, (starts, np.int64), (names, np.int32))))
 
 
 @dataclass(frozen=True)
