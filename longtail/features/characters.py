@@ -111,7 +111,15 @@ def _tokenizers() -> tuple[Callable[[str], str], Callable[[str], str], Callable[
     )
 
 
-@cache
 def characters() -> Characters:
-    """The one set of tables."""
+    """The one set of tables, also where several threads are the first to ask: each has entries that all must see."""
+    with _making:
+        return _characters()
+
+
+_making = threading.Lock()
+
+
+@cache
+def _characters() -> Characters:
     return Characters()
