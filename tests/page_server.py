@@ -51,6 +51,7 @@ class Fake:
     busy: int = 0  # so many predictions are refused with 429 first
     can_add: bool = True
     delay: float = 0.0  # seconds a prediction takes
+    held: dict[str, threading.Event] = field(default_factory=dict)  # a model's card waits for its event
     labels: dict[str, tuple[int, dict[str, float]]] = field(default_factory=lambda: dict(SUBJECTS))
     asked: list[dict[str, Any]] = field(default_factory=list)  # bodies of predictions
 
@@ -132,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/v1/models":
             return {"models": [self._brief("subjects"), self._brief("plain")]}
         if path.startswith("/v1/models/"):
-            return card(self._brief(unquote(path.removeprefix("/v1/models/"))))
+            return self._card(unquote(path.removeprefix("/v1/models/")))
         if path == "/v1/labels":
             return self._search(query.get("q", ""), int(query.get("limit", 20)))
         if path.startswith("/v1/labels/"):
@@ -178,6 +179,11 @@ class Handler(BaseHTTPRequestHandler):
             "name": name, "method": "linear", "labels": len(self.fake.labels), "precision": "float32",
             "checksum": "5e1f" * 16, "default": name == "subjects", "calibrated": name == "subjects",
         }  # fmt: skip
+
+    def _card(self, name: str) -> dict[str, Any]:
+        if name in self.fake.held:
+            self.fake.held[name].wait(timeout=30)
+        return card(self._brief(name))
 
     def _search(self, query: str, limit: int) -> dict[str, Any]:
         names = [name for name in self.fake.labels if query.lower() in name.lower()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,18 @@ def test_a_model_that_is_not_calibrated_says_what_to_do(visit: Visit):
     visit.page.click("#tab-model")
     visit.page.select_option("#model-name", "plain")
     visit.page.get_by_text("longtail calibrate MODEL CORPUS").wait_for()
+
+
+def test_a_card_that_comes_late_does_not_replace_that_of_the_model_chosen_after_it(browser: Any):
+    late = threading.Event()
+    with serving(Fake(held={"subjects": late})) as address, visiting(browser, address) as visit:
+        visit.page.click("#tab-model")
+        visit.page.select_option("#model-name", "plain")
+        visit.page.get_by_text("longtail calibrate MODEL CORPUS").wait_for()
+        with visit.page.expect_response("**/v1/models/subjects"):
+            late.set()
+        visit.page.wait_for_timeout(200)
+        assert visit.page.locator("#model-body h2").first.inner_text() == "plain"
 
 
 # -- tokens and trouble ---------------------------------------------------------------------------------------------

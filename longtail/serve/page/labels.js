@@ -125,12 +125,13 @@ class Labels {
     this.current = id;
     this.#light();
     if (!id) return this.#empty();
+    const model = this.model.value;
+    const wanted = () => this.current === id && this.model.value === model;
     try {
-      const query = new URLSearchParams({ model: this.model.value });
-      const label = await ask(`v1/labels/${encodeURIComponent(id)}?${query}`);
-      if (this.current === id) this.#fill(label);
+      const label = await ask(`v1/labels/${encodeURIComponent(id)}?${new URLSearchParams({ model })}`);
+      if (wanted()) this.#fill(label);
     } catch (error) {
-      if (this.current === id) this.card.replaceChildren(h("p", { class: "problem" }, error.message));
+      if (wanted()) this.card.replaceChildren(h("p", { class: "problem" }, error.message));
     }
     return undefined;
   }

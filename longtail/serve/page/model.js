@@ -15,11 +15,9 @@ export function startModel(server) {
   );
   const body = h("div", { class: "stack wide-gap", id: "model-body" });
   const show = async () => {
-    try {
-      body.replaceChildren(...parts(await server.card(select.value)));
-    } catch (error) {
-      body.replaceChildren(h("p", { class: "problem" }, error.message));
-    }
+    const name = select.value;
+    const shown = await cardOf(server, name);
+    if (select.value === name) body.replaceChildren(...shown); // else another model was chosen meanwhile
   };
   select.addEventListener("change", show);
   byId("model").append(
@@ -27,6 +25,14 @@ export function startModel(server) {
     body,
   );
   onOpen("model", show);
+}
+
+async function cardOf(server, name) {
+  try {
+    return parts(await server.card(name));
+  } catch (error) {
+    return [h("p", { class: "problem" }, error.message)];
+  }
 }
 
 function parts(card) {
