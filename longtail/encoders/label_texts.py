@@ -1,4 +1,9 @@
-"""Assignment of label texts to the rows of labels or clusters."""
+"""Assignment of label texts to the rows of labels or clusters, and rows that point in a text's direction.
+
+    row_l = s · x_l / (|x_l| · r)       x_l = e_l − mean of all e,  r² = mean of all |x|²
+
+e_l is the vector of a label's text.  With a document of length r, a row scores s · cosine.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.features.bags import of_unit_length
+
+SURE = 5.0  # s: logit of a document with the same vector as the label's text
 
 
 @dataclass(frozen=True)
@@ -48,3 +55,16 @@ class TextRows:
     def _members(self, n_labels: int) -> sp.csr_array:
         entries = np.ones(len(self.labels), np.float32), self.labels, self.starts
         return sp.csr_array(entries, shape=(len(self), n_labels))
+
+
+def pointing(rows: np.ndarray, length: float) -> np.ndarray:
+    """Rows rescaled so that their product with a vector of `length` is s · cosine; zero rows stay zero."""
+    own = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(SURE * rows, own * length, out=np.zeros_like(rows), where=own * length > 1e-6)
+
+
+def row_directions(rows: TextRows, vectors: np.ndarray) -> np.ndarray:
+    """Rows that point to the mean of their label texts, seen from the mean of all of them; `vectors` are e."""
+    centred = vectors - vectors.mean(axis=0)
+    length = float(np.sqrt(np.square(centred).sum(axis=1).mean()))
+    return pointing(rows.averaged(centred), length)

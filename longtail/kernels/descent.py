@@ -35,7 +35,7 @@ class Walk(NamedTuple):
 
     beam: int
     power: float
-    cluster_weight: float  # exponent of the clusters' beliefs where labels are scored
+    belief_weight: float  # exponent of the clusters' beliefs where labels are scored
 
 
 class Path(NamedTuple):
@@ -205,7 +205,7 @@ def descend(levels, walk, columns, values, path, labels, scores):
         for place in range(n_open):
             path.nodes[place], path.beliefs[place] = path.next_nodes[place], path.next_beliefs[place]
     for place in range(n_open):
-        path.beliefs[place] = path.beliefs[place] ** walk.cluster_weight
+        path.beliefs[place] = path.beliefs[place] ** walk.belief_weight
     open_level(levels[len(levels) - 1], columns, values, path, n_open, walk.power, labels, scores)
 
 

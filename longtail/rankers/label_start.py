@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from longtail.encoders.label_texts import pointing
 from longtail.index.clusters import Clusters
-
-SURE = 5.0  # s: logit of a document with the same vector as the label's text
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,3 @@ def start_from_texts(
     labels[told[clusters.labels]] -= labels.sum(axis=0) / count
     length = math.sqrt(max(squares / count - float(mean @ mean), 0.0))
     return LabelStart(pointing(labels, math.sqrt(np.square(labels).sum() / count)), pointing(sums, length))
-
-
-def pointing(rows: np.ndarray, length: float) -> np.ndarray:
-    """Rows rescaled so that their product with a vector of `length` is s · cosine; zero rows stay zero."""
-    own = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(SURE * rows, own * length, out=np.zeros_like(rows), where=own * length > 1e-6)

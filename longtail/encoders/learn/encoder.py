@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Union
 
 import numpy as np
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from longtail.corpus import Corpus, Documents, Texts
 from longtail.encoders.bag import BLOCKS, BlockKind, TokenBag
 from longtail.encoders.encoder import BAG, TRANSFORMER, Encoder, Encoding
-from longtail.encoders.label_texts import TextRows
+from longtail.encoders.label_texts import TextRows, row_directions
 from longtail.encoders.learn.bag import LearningBag
 from longtail.encoders.learn.batches import BagInput, BagTexts, ReadTexts, TokenInput, TokenTexts
 from longtail.encoders.learn.transformer import LearningTransformer
@@ -72,6 +73,9 @@ class Source(Protocol):
     def before_block(self, encoder: Any, rows: TextRows) -> np.ndarray:  # noqa: ANN401
         """Vectors of the texts of label rows, before any block: (rows, dim)."""
 
+    def first_rows(self, encoder: Any, rows: TextRows) -> np.ndarray:  # noqa: ANN401
+        """Label rows from their texts alone, of a length that lets training start: (rows, dim)."""
+
     def encode_labels(self, encoder: Any) -> np.ndarray:  # noqa: ANN401
         """Vectors of label texts, encoded like documents: (labels, dim)."""
 
@@ -118,6 +122,10 @@ class BagSource:
     def before_block(self, encoder: TokenBag, rows: TextRows) -> np.ndarray:
         """Vectors of the texts of label rows, before the block: (rows, dim)."""
         return encoder.before_block(rows_of(self._texts(rows)))
+
+    def first_rows(self, encoder: TokenBag, rows: TextRows) -> np.ndarray:
+        """The vectors of the texts: those of a bag have a length that lets training start."""
+        return self.before_block(encoder, rows)
 
     def encode_labels(self, encoder: TokenBag) -> np.ndarray:
         """Vectors of label texts, encoded like documents: (labels, dim)."""
@@ -214,12 +222,18 @@ class TokenSource:
         """An encoder ready for training, with the texts of label rows if given; `words_dropped` is ignored."""
         if rows is None:
             return LearningTransformer(start, self.reading, dropout)
-        of_texts = self.before_block(start, rows)
-        return LearningTransformer(start, self.reading, dropout, self.label_tokens, rows.averaged, of_texts)
+        as_rows = partial(row_directions, rows)
+        return LearningTransformer(
+            start, self.reading, dropout, self.label_tokens, as_rows, as_rows(self.encode_labels(start))
+        )
 
     def before_block(self, encoder: Transformer, rows: TextRows) -> np.ndarray:
         """Vectors of the texts of label rows: (rows, dim)."""
         return rows.averaged(self.encode_labels(encoder))
+
+    def first_rows(self, encoder: Transformer, rows: TextRows) -> np.ndarray:
+        """Directions of the texts; at their full length, logits would start at 20 and more."""
+        return row_directions(rows, self.encode_labels(encoder))
 
     def encode_labels(self, encoder: Transformer) -> np.ndarray:
         """Vectors of label texts, encoded like documents: (labels, dim); cached."""

@@ -41,7 +41,7 @@ def fit(corpus: Corpus, config: Config, run: Run) -> Linear:
     bags = run.stage("words", Bags.fit, corpus.documents, config.words)
     features = run.stage("features", bags.rows, corpus.documents)
     descents = [grow(features, corpus.labels, config, run, number) for number in range(1, config.trees + 1)]
-    walk = config.beam, POWERS[config.belief], config.cluster_weight
+    walk = config.beam, POWERS[config.belief], config.belief_weight
     return Linear(bags, descents, *walk, label_shares(corpus.labels))
 
 

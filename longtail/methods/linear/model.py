@@ -102,11 +102,11 @@ class Descent:
         names = [np.zeros(0, np.int32)] * (len(self.levels) - 1) + [self.tree.labels]
         return tuple(_compiled(*parts) for parts in zip(self.levels, self.tree.starts, names))
 
-    def rank(self, features: sp.csr_array | Rows, k: int, beam: int, power: float, cluster_weight: float) -> Ranking:
+    def rank(self, features: sp.csr_array | Rows, k: int, beam: int, power: float, belief_weight: float) -> Ranking:
         """The best k labels in the clusters that each document's beam reaches."""
         rows = features if isinstance(features, tuple) else rows_of(features)
         check_rows(rows, len(self.levels[0].starts) - 1, "features of documents")
-        n_documents, walk = len(rows[0]) - 1, kernels.Walk(beam, float(power), float(cluster_weight))
+        n_documents, walk = len(rows[0]) - 1, kernels.Walk(beam, float(power), float(belief_weight))
         labels, scores = np.full((n_documents, k), PAD, np.int32), np.zeros((n_documents, k), np.float32)
 
         def part(start: int, stop: int) -> None:
@@ -165,7 +165,7 @@ class Linear:
     descents: list[Descent]
     beam: Annotated[int, Number(1)]
     power: Annotated[float, Number(0)]
-    cluster_weight: Annotated[float, Number(0)]
+    belief_weight: Annotated[float, Number(0)]
     shares: Annotated[np.ndarray, Array("labels", np.float32)]  # the share of training documents that carry the label
 
     def check(self) -> None:
@@ -187,7 +187,7 @@ class Linear:
         """Texts to labels without leaving compiled code, where there is one tree over words; never stored."""
         if self.bags.tfidf is None or len(self.descents) > 1:
             return None
-        walk = kernels.Walk(self.beam, float(self.power), float(self.cluster_weight))
+        walk = kernels.Walk(self.beam, float(self.power), float(self.belief_weight))
         return Answering(self.bags.tfidf, self.descents[0].compiled, walk)
 
     def rank(self, documents: Documents, k: int) -> Ranking:
@@ -206,7 +206,7 @@ class Linear:
         return average_of(each, [1 / len(each)] * len(each))
 
     def _rank_rows(self, rows: Rows, k: int) -> Ranking:
-        walk = self.beam, self.power, self.cluster_weight
+        walk = self.beam, self.power, self.belief_weight
         if len(self.descents) == 1:
             return self.descents[0].rank(rows, k, *walk)
         return average([descent.rank(rows, max(k, POOL), *walk) for descent in self.descents], k=k)

@@ -24,7 +24,7 @@ class Config:
         "most believed clusters whose labels a training document counts against; 0: those of its labels",
         "validation",
     )
-    cluster_weight: float = setting(
+    belief_weight: float = setting(
         0.4, "how much the clusters' beliefs count in a label's score; 0: they only find it, 1: PECOS", "validation"
     )
     belief: Literal["l3-hinge", "l2-hinge", "l1-hinge", "sigmoid"] = setting(
@@ -45,7 +45,7 @@ class Config:
             raise ConfigError(f"cost = {self.cost}, tolerance = {self.tolerance}: both must be above 0")
 
 
-LEAST = {"trees": 1, "labels_per_cluster": 1, "branching": 2, "beam": 1, "negatives": 0, "cluster_weight": 0,
+LEAST = {"trees": 1, "labels_per_cluster": 1, "branching": 2, "beam": 1, "negatives": 0, "belief_weight": 0,
          "smallest_weight": 0, "seed": 0}  # fmt: skip
 MOST_TREES = 100  # every level of every tree keeps a file open, and a process may have about a thousand
 POWERS = {"l3-hinge": 3.0, "l2-hinge": 2.0, "l1-hinge": 1.0, "sigmoid": 0.0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.encoders.label_texts import TextRows
+from longtail.encoders.label_texts import SURE, TextRows, row_directions
 
 TEXTS = sp.csr_array(np.array([[1, 0], [0, 1], [0.6, 0.8], [0, 0]], np.float32))
 # Labels 2 and 0 together, then nobody, then label 3 alone, which has no text.
@@ -34,3 +34,11 @@ def test_rows_of_one_label_each_are_these_labels():
 def test_as_many_rows_as_labels_need_not_be_one_label_each():
     rows = TextRows(np.array([0, 1]), np.array([0, 0, 2]))
     assert not rows.are_single and rows.averaged(np.eye(2, dtype=np.float32)).tolist() == [[0, 0], [0.5, 0.5]]
+
+
+def test_a_row_scores_its_own_text_alike_however_long_vectors_are():
+    vectors = np.array([[11, 10], [9, 10], [10, 13], [10, 7]], np.float32)  # centred: ±(1, 0), ±(0, 3); r² = 5
+    rows = row_directions(TextRows.one_each(np.arange(4)), vectors)
+    np.testing.assert_allclose(rows, SURE / 5**0.5 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]]), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(row_directions(ROWS, 40 * vectors) * 40, row_directions(ROWS, vectors), rtol=1e-5)
+    assert not row_directions(ROWS, vectors)[1].any()  # a row without labels

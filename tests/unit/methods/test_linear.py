@@ -37,10 +37,10 @@ def test_a_beam_that_opens_everything_finds_what_brute_force_finds(model: Linear
         margins = (features @ weights).toarray() + level.biases
         above = belief[:, descent.tree.parents(at + 1)]
         is_last = at == len(descent.levels) - 1
-        belief = above ** (model.cluster_weight if is_last else 1) * np.exp(-(np.maximum(0, 1 - margins) ** 3))
+        belief = above ** (model.belief_weight if is_last else 1) * np.exp(-(np.maximum(0, 1 - margins) ** 3))
     whole = np.zeros((len(planted.test), planted.test.n_labels))
     whole[:, descent.tree.labels] = belief
-    ranking = descent.rank(features, 10, 1000, model.power, model.cluster_weight)
+    ranking = descent.rank(features, 10, 1000, model.power, model.belief_weight)
     np.testing.assert_allclose(ranking.scores, -np.sort(-whole, axis=1)[:, :10], atol=1e-5)
     np.testing.assert_allclose(np.take_along_axis(whole, ranking.labels, 1), ranking.scores, atol=1e-5)
 
@@ -75,7 +75,7 @@ def test_several_trees_are_averaged_and_differ(planted: Splits, tmp_path: Path):
     forest = trained(planted.train, tmp_path, trees=3)
     orders = [descent.tree.labels.tolist() for descent in forest.descents]
     assert orders[0] != orders[1] != orders[2]
-    features, walk = forest.bags.rows(planted.test.documents[:1]), (forest.beam, forest.power, forest.cluster_weight)
+    features, walk = forest.bags.rows(planted.test.documents[:1]), (forest.beam, forest.power, forest.belief_weight)
     alone = [descent.rank(features, 100, *walk) for descent in forest.descents]
     best = forest.rank(planted.test.documents[:1], 1)
     mean = sum(ranking.scores[ranking.labels == best.labels[0, 0]].sum() for ranking in alone) / 3

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from longtail.encoders.label_texts import SURE
 from longtail.index.clusters import Clusters
-from longtail.rankers.label_start import SURE, LabelStart, start_from_texts
+from longtail.rankers.label_start import LabelStart, start_from_texts
 from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 
 CLUSTERS = Clusters(np.array([2, 0, 1, 3], np.int32), np.array([0, 2, 4]))  # {2, 0}, {1, 3}

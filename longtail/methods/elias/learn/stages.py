@@ -155,7 +155,7 @@ def classifiers_on(encoder: LearningEncoder, texts: Texts, config: Config) -> Le
 def start_reading(router: GraphRouter, encoder: LearningEncoder, texts: Texts, clusters: Clusters) -> None:
     """Initialise cluster rows from the texts of their labels, if label texts are used."""
     if texts.read_labels:
-        rows = texts.source.before_block(encoder.export(), TextRows(clusters.labels, clusters.starts))
+        rows = texts.source.first_rows(encoder.export(), TextRows(clusters.labels, clusters.starts))
         with torch.no_grad():
             router.clusters.weight.copy_(torch.from_numpy(rows))
 
