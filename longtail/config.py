@@ -56,11 +56,52 @@ def explain(defaults: Any) -> list[Explained]:  # noqa: ANN401 - an instance of 
 
 def build(kind: type[Settings], values: dict[str, Any]) -> Settings:
     """The defaults of `kind` overridden by `values`; dotted keys reach nested settings, unknown keys are errors."""
-    return _replaced(kind(), _nested(values), prefix="")
+    return _replaced(kind(), nested(values), prefix="")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The settings in a TOML file."""
+    """The settings in a TOML file.
+
+    `based_on = "other.toml"`, in the file or in one of its tables, takes all settings of another file beside it that
+    this one does not have.
+    """
+    return _with_base(_parsed(path), path, (path.resolve(),))
+
+
+def merged(values: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Settings with others on top, table by table.
+
+    >>> merged({"optim": {"lr": 1, "epochs": 2}, "beam": 3}, {"optim": {"lr": 4}})
+    {'optim': {'lr': 4, 'epochs': 2}, 'beam': 3}
+    """
+    both = dict(values)
+    for name, value in over.items():
+        below = both.get(name)
+        both[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return both
+
+
+def close_to(name: str, names: list[str]) -> str:
+    """What to say where `name` is none of the names.
+
+    >>> close_to("beem", ["beam", "seed"])
+    'did you mean beam?'
+    """
+    close = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {close[0]}?" if close else f"there are: {', '.join(names) or 'none'}"
+
+
+def _with_base(values: dict[str, Any], path: Path, files: tuple[Path, ...]) -> dict[str, Any]:
+    own = {name: _with_base(value, path, files) if isinstance(value, dict) else value for name, value in values.items()}
+    if "based_on" not in own:
+        return own
+    base = path.parent / str(own.pop("based_on"))
+    if base.resolve() in files:
+        raise ConfigError(f"{path}: based_on = {base.name!r} leads back to a file that is based on this one")
+    return merged(_with_base(_parsed(base), base, (*files, base.resolve())), own)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -79,7 +120,12 @@ def parse_assignment(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _nested(values: dict[str, Any]) -> dict[str, Any]:
+def nested(values: dict[str, Any]) -> dict[str, Any]:
+    """Dotted names as tables in tables.
+
+    >>> nested({"optim.lr": 1, "optim.epochs": 2})
+    {'optim': {'lr': 1, 'epochs': 2}}
+    """
     tree: dict[str, Any] = {}
     for name, value in values.items():
         head, dot, rest = name.partition(".")
@@ -98,14 +144,13 @@ def _replaced(defaults: Any, values: dict[str, Any], prefix: str) -> Any:  # noq
     changed = {}
     for name, value in values.items():
         if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {prefix}{close[0]}?" if close else f"there are: {', '.join(names)}"
+            hint = close_to(f"{prefix}{name}", [f"{prefix}{each}" for each in names])
             raise ConfigError(f"there is no setting {prefix}{name}; {hint}")
         current = getattr(defaults, name)
         if dataclasses.is_dataclass(current):
             if not isinstance(value, dict):
                 raise ConfigError(f"{prefix}{name} is a group of settings; write {prefix}{name}.field=value")
-            changed[name] = _replaced(current, _nested(value), f"{prefix}{name}.")
+            changed[name] = _replaced(current, nested(value), f"{prefix}{name}.")
         else:
             changed[name] = _converted(value, hints[name], f"{prefix}{name}")
     return dataclasses.replace(defaults, **changed)

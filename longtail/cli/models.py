@@ -25,21 +25,27 @@ def evaluate(
         Path | None, typer.Option("--json", parser=to_write, help="Also write the numbers here.")
     ] = None,
     plots: Annotated[Path | None, typer.Option(parser=to_write, help="Also draw plots into this directory.")] = None,
-    a: Annotated[float, typer.Option("--propensity-a", help="Propensity constant A.")] = 0.55,
-    b: Annotated[float, typer.Option("--propensity-b", help="Propensity constant B.")] = 1.5,
+    preset: Annotated[
+        str | None, typer.Option(metavar="DATASET", help="Take the propensity constants of this published dataset.")
+    ] = None,
+    a: Annotated[float | None, typer.Option("--propensity-a", help="Propensity constant A; 0.55 unless told.")] = None,
+    b: Annotated[float | None, typer.Option("--propensity-b", help="Propensity constant B; 1.5 unless told.")] = None,
 ) -> None:
     """Score a model on a split of a corpus."""
     from longtail.data.load import load
     from longtail.judge.evaluation import evaluate as scored
     from longtail.judge.validation import cautions
     from longtail.predict.opening import open_model
+    from longtail.presets import USUAL, propensity
     from longtail.report.evaluation import scores_report, table
     from longtail.report.plots import edge_plots, evaluation_plots
 
+    usual_a, usual_b = propensity(preset) if preset else USUAL
     opened = open_model(model)
     splits = load(corpus)
     documents = splits.split(split)
-    result = scored(opened, documents, ks=cut_offs(k), a=a, b=b)
+    constants = {"a": usual_a if a is None else a, "b": usual_b if b is None else b}
+    result = scored(opened, documents, ks=cut_offs(k), **constants)
     careful = cautions(opened, documents, splits)
     for line in careful:
         say(f"careful: {line}")

@@ -51,6 +51,10 @@ def train(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
     corpus: CorpusArgument,
     run: Annotated[Path, typer.Option(parser=to_write, help="Where the run lives. The same command again resumes it.")],
+    preset: Annotated[
+        str | None,
+        typer.Option(metavar="DATASET", help="A paper's settings for it; see `longtail methods METHOD`."),
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings in a TOML file.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="One setting; repeatable.")
@@ -81,7 +85,7 @@ def train(
     splits = load(corpus)
     documents = splits.without_valid if hold_out else splits.train
     settings |= {"keep_documents": keep_documents}
-    fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, **settings)
+    fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, preset=preset, **settings)
     say(f"done: {run / 'model'}")
     if splits.test is None:
         say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))

@@ -171,7 +171,7 @@ def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: in
     """
     given = Points(points)
     clusters = Clusters(np.arange(points.shape[0], dtype=np.int32), np.array([0, points.shape[0]], np.int64))
-    halvings = _halvings(points.shape[0], max_size)
+    halvings = halvings_of(points.shape[0], max_size)
     with counting(halvings * points.shape[0], "splitting clusters") as done:
         for depth in range(halvings):
             clusters = _halved(clusters, given, [*np.atleast_1d(seed), depth], done)
@@ -213,7 +213,7 @@ class Points:
         return self._room.sums
 
 
-def _halvings(n_points: int, max_size: int) -> int:
+def halvings_of(n_points: int, max_size: int) -> int:
     """How often to halve until no cluster has more than `max_size` points."""
     return max(0, math.ceil(n_points / max_size) - 1).bit_length()
 

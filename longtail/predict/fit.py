@@ -20,6 +20,7 @@ from longtail.methods import method
 from longtail.predict.kept import keep
 from longtail.predict.opening import open_model
 from longtail.predict.predictor import About, Predictor
+from longtail.presets import preset as preset_of
 from longtail.train import device as device_of
 from longtail.train.claim import changes
 from longtail.train.health import check_answers
@@ -35,17 +36,19 @@ def fit(
     device: str = "cpu",
     tensorboard: bool = False,
     keep_documents: bool = False,
+    preset: str | None = None,
     **settings: Any,  # noqa: ANN401 - the method's own Config checks them
 ) -> Predictor:
     """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped.
 
-    With `keep_documents` the model has beginnings of training documents, for `explain` to show.
+    With `keep_documents` the model has beginnings of training documents, for `explain` to show.  `preset` names a
+    dataset of the papers: its settings are taken where `settings` has none.
     """
     called, corpus = method(name), one_split(corpus, "train")
     if run is not None:
         settings_of.path_of(run, "run")
     _check_corpus(corpus)
-    config = settings_of.build(called.Config, settings)
+    config = settings_of.build(called.Config, chosen_settings(name, preset, settings))
     check_device(name, device)
     if keep_documents:
         corpus.texts  # noqa: B018 - raises where there are none, before anything is learned
@@ -67,6 +70,12 @@ def fit(
         # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
         # an open mapping does, so the model is read back either way.
         return open_model(finished)
+
+
+def chosen_settings(name: str, preset: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings on top of those of a preset."""
+    nested = settings_of.nested(settings)
+    return nested if preset is None else settings_of.merged(preset_of(name, preset), nested)
 
 
 def _check_corpus(corpus: Corpus) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from longtail.config import explain
 from longtail.methods import METHODS, method
+from longtail.presets import presets
 from longtail.report.tables import empty_table
 
 
@@ -33,6 +34,9 @@ def methods_json() -> list[dict[str, str]]:
 def settings_list(name: str, width: int = 80) -> str:
     """All settings of a method as `--set` takes them, with meaning and source; names are never wrapped."""
     lines = [f"Settings of {name}"]
+    if names := presets(name):
+        said = f"Presets, for --preset: {', '.join(names)}"
+        lines += ["", *wrap(said, width, subsequent_indent="    ", break_on_hyphens=False)]
     for one in explain(method(name).Config()):
         lines += ["", f"{one.name} = {_as_set(one.default)}"]
         for said in (one.meaning, f"source: {one.source}" if one.source else ""):
@@ -51,7 +55,7 @@ def settings_json(name: str) -> dict[str, Any]:
     """The settings of a method as JSON."""
     settings = [dataclasses.asdict(line) for line in explain(method(name).Config())]
     module = METHODS[name.partition("/")[0]]
-    return {"name": name, "summary": _summary(module), "settings": settings}
+    return {"name": name, "summary": _summary(module), "presets": presets(name), "settings": settings}
 
 
 def _summary(module: str) -> str:

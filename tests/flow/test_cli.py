@@ -218,6 +218,22 @@ def test_settings_come_from_a_file_and_from_set_and_are_kept(corpus: Path, tmp_p
     assert about.config["beam"] == 7 and about.config["seed"] == 5
 
 
+def test_a_preset_is_the_lowest_layer_of_settings(corpus: Path, tmp_path: Path):
+    (tmp_path / "c.toml").write_text("beam = 7\n")
+    words = ("train", "linear", corpus, "--run", tmp_path / "r", "--preset", "debian-related")
+    worked(longtail(*words, "--config", tmp_path / "c.toml", "--set", "seed=5"))
+    about = open_model(tmp_path / "r/model").about
+    assert (about.config["belief_weight"], about.config["beam"], about.config["seed"]) == (1.0, 7, 5)
+
+
+def test_the_propensity_constants_of_a_dataset(model: Path, corpus: Path, tmp_path: Path):
+    words = ("evaluate", model, corpus, "--json", tmp_path / "m.json", "--preset", "amazon-670k")
+    worked(longtail(*words))
+    assert json.loads((tmp_path / "m.json").read_text())["corpus"]["propensity"] == {"a": 0.6, "b": 2.6}
+    worked(longtail(*words, "--propensity-a", 0.5))
+    assert json.loads((tmp_path / "m.json").read_text())["corpus"]["propensity"] == {"a": 0.5, "b": 2.6}
+
+
 def test_the_same_command_again_is_done_at_once(model: Path, corpus: Path):
     stamp = (model / "manifest.json").stat().st_mtime_ns
     worked(longtail("train", "linear", corpus, "--run", model.parent, "--seed", 3))
@@ -243,6 +259,8 @@ def test_another_config_in_the_same_directory_is_refused_by_name(model: Path, co
         ),
         (("train", "linear", "/no/such/corpus", "--run", "RUN", "--device", "cuda"), "linear trains on the CPU alone"),
         (("train", "decaf", "/no/such/corpus", "--run", "RUN", "--device", "cuda:99"), "device 'cuda:99': "),
+        (("train", "linear", "CORPUS", "--run", "RUN", "--preset", "debian"), "did you mean debian-related?"),
+        (("evaluate", "MODEL", "CORPUS", "--preset", "wiki-50k"), "did you mean wiki-500k?"),
         (("evaluate", "/no/such/model", "CORPUS"), "/no/such/model"),
         (("evaluate", "MODEL", "CORPUS", "--k", "0"), "--k"),
         (("evaluate", "MODEL", "CORPUS", "--split", "dev"), "dev"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,10 +35,10 @@ def test_every_method_has_its_page():
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "configs").rglob("*.toml")), ids=lambda path: str(path.relative_to(ROOT))
+    "path", sorted((ROOT / "longtail" / "configs").rglob("*.toml")), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_every_shipped_config_is_accepted_by_its_method(path: Path):
-    config.build(method(path.parent.name).Config, tomllib.loads(path.read_text("utf-8")))
+    config.build(method(path.parent.name).Config, config.read_toml(path))
 
 
 def test_the_tree_names_every_module_and_nothing_else():

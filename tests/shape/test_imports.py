@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 
 # A module may import from its own step and from those left of it.
 FLOW = [
-    {"errors", "progress", "reasons", "sparse"}, {"config", "corpus"}, {"invariants", "precision"},
+    {"errors", "progress", "reasons", "sparse"}, {"config", "corpus"}, {"invariants", "precision", "presets"},
     {"kernels", "store"}, {"data"},
     {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
     {"rankers"}, {"judge.frequencies", "judge.gains"},

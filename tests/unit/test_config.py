@@ -116,6 +116,24 @@ def test_an_assignment_needs_a_name_and_an_equals_sign():
             parse_assignment(bad)
 
 
+def test_a_file_has_the_settings_of_the_file_it_is_based_on(tmp_path: Path):
+    (tmp_path / "base.toml").write_text("beam = 1\n[optim]\nlr = 2\nepochs = 3\n")
+    (tmp_path / "own.toml").write_text(
+        'based_on = "base.toml"\n[optim]\nlr = 4\n[part]\nbased_on = "base.toml"\nbeam = 5\n'
+    )
+    base = {"beam": 1, "optim": {"lr": 2, "epochs": 3}}
+    assert read_toml(tmp_path / "own.toml") == {
+        "beam": 1, "optim": {"lr": 4, "epochs": 3}, "part": base | {"beam": 5},
+    }  # fmt: skip
+
+
+def test_a_file_that_is_based_on_itself_is_refused(tmp_path: Path):
+    (tmp_path / "one.toml").write_text('based_on = "other.toml"\n')
+    (tmp_path / "other.toml").write_text('based_on = "one.toml"\n')
+    with pytest.raises(ConfigError, match=r"other\.toml: based_on = 'one\.toml' leads back"):
+        read_toml(tmp_path / "one.toml")
+
+
 def test_a_bad_toml_file_is_named_with_the_line(tmp_path: Path):
     (tmp_path / "c.toml").write_text("beam = 1\nlite = maybe\n")
     with pytest.raises(ConfigError, match=r"c\.toml.*line 2"):
