@@ -156,7 +156,7 @@ class Training:
         if loss.requires_grad:  # a model with compiled gradients may pass them to its optimiser directly
             (loss * share).backward()
         for group in self.groups:
-            group.gathered += share
+            group.gather(share)
             done, due = (group.steps(batches, self.per_epoch) for batches in (self.step, self.step + 1))
             if due > done:
                 group.step(rate(self.optim, done, group.steps(self.total, self.per_epoch)))

@@ -40,6 +40,14 @@ class Group:
         epochs, rest = divmod(batches, per_epoch)
         return epochs * math.ceil(per_epoch / self.accumulate) + rest // self.accumulate
 
+    def gather(self, share: float) -> None:
+        """Count a batch whose gradients were just added; sparse ones are merged, or they would grow batch by batch."""
+        self.gathered += share
+        if self.accumulate > 1:
+            for parameter in self.parameters:
+                if parameter.grad is not None and parameter.grad.is_sparse:
+                    parameter.grad = parameter.grad.coalesce()
+
     def step(self, rate: float) -> None:
         """Step by the mean of the accumulated gradients, at `rate` times the peak learning rate."""
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]

@@ -75,6 +75,20 @@ def test_rates_start_from_the_peak_each_time():
     assert parameter.item() == -(1.0 + 0.5)
 
 
+def test_sparse_gradients_of_many_batches_take_no_more_than_the_rows_they_touch():
+    """Ten batches of 500 of 1,000 rows: 5,000 entries unmerged, at most 1,000 merged, and the sum is that of a dense table."""
+    rng, dense = torch.Generator().manual_seed(0), torch.zeros(1000, 2)
+    table = nn.Embedding(1000, 2, sparse=True)
+    some = group(table.weight, accumulate=10)
+    for _ in range(10):
+        rows, weights = torch.randint(1000, (500,), generator=rng), torch.rand(500, 2, generator=rng)
+        (table(rows) * weights).sum().backward()
+        some.gather(1.0)
+        dense.index_add_(0, rows, weights)
+        assert table.weight.grad._nnz() <= 1000
+    torch.testing.assert_close(table.weight.grad.to_dense(), dense)
+
+
 def test_sparse_gradients_are_scaled_like_dense_ones():
     moved = []
     for sparse in (False, True):
