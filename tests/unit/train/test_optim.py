@@ -76,7 +76,7 @@ def test_rates_start_from_the_peak_each_time():
 
 
 def test_sparse_gradients_of_many_batches_take_no_more_than_the_rows_they_touch():
-    """Ten batches of 500 of 1,000 rows: 5,000 entries unmerged, at most 1,000 merged, and the sum is that of a dense table."""
+    """Ten batches of 500 of 1,000 rows would be 5,000 entries unmerged; the sum is that of a dense table."""
     rng, dense = torch.Generator().manual_seed(0), torch.zeros(1000, 2)
     table = nn.Embedding(1000, 2, sparse=True)
     some = group(table.weight, accumulate=10)
