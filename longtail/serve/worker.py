@@ -100,9 +100,9 @@ class Worker:
         return Alone(*words) if self.line is None else Together(*words, self.line)
 
     def _config(self) -> uvicorn.Config:
-        limits = self.settings.limits
+        limits, guard = self.settings.limits, build(self.state)
         return uvicorn.Config(
-            build(self.state), loop="none", http=connection_class(limits, self.meter), ws="none", lifespan="off",
+            guard, loop="none", http=connection_class(limits, self.meter, guard), ws="none", lifespan="off",
             log_config=None, access_log=False, server_header=False, proxy_headers=False, backlog=2048,
             timeout_keep_alive=int(limits.idle), timeout_graceful_shutdown=int(limits.drain),
         )  # fmt: skip

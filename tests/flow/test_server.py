@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,63 @@ def test_a_full_queue_refuses_at_once(slow: Server):
     assert all(seconds < 0.2 and after == "1" for status, seconds, after in answers if status == 429)
     assert slow.get("/livez").status == 200
     assert slow.predict(text=word(1)).status == 200
+
+
+@contextmanager
+def full(server: Server) -> Iterator[None]:
+    """With its queue full for a second: one is predicted, three wait."""
+    naps = [threading.Thread(target=lambda: server.predict(text="nap 0.5")) for _ in range(4)]
+    for nap in naps:
+        nap.start()
+        time.sleep(0.05)
+    yield
+    for nap in naps:
+        nap.join()
+
+
+def test_who_finds_the_queue_full_is_told_so_as_in_any_other_refusal(slow: Server):
+    with full(slow):
+        own = slow.predict(text="x")
+        annif = slow.post("/v1/projects/linear/suggest-batch", {"documents": []})
+        other_host = slow.post("/v1/predict", {"text": "x"}, Host="elsewhere.example")
+        page_of_another_host = slow.post("/v1/predict", {"text": "x"}, Origin="http://elsewhere.example")
+    assert (own.status, annif.status, other_host.status, page_of_another_host.status) == (429, 503, 421, 403)
+    for answer in (own, annif):
+        assert answer.json["status"] == answer.status and "ask again" in answer.json["detail"]
+        assert answer.headers["Content-Type"] == "application/problem+json" and answer.headers["Date"]
+    same = ("X-Content-Type-Options", "Content-Security-Policy", "Cache-Control", "Referrer-Policy")
+    assert [own.headers[name] for name in same] == [slow.get("/livez").headers[name] for name in same]
+    refusals = [line for line in slow.log() if line["event"] == "refused"]
+    assert sum(line["requests"] for line in refusals) >= 2
+    assert 'longtail_requests_total{route="annif_suggest_batch",status="503"} 1' in slow.get("/metrics").body.decode()
+
+
+def test_a_connection_outlives_a_refusal_and_the_rest_of_the_body_is_ignored(slow: Server):
+    head = (
+        b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    )
+    body = b'{"text": "tiger"}'
+    with full(slow), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+        raw.sendall(head)
+        refused = raw.recv(65536)  # before any body
+        raw.sendall(body[:5])
+        time.sleep(0.05)
+        raw.sendall(body[5:] + head + body)
+        again = raw.recv(65536)
+    assert refused.startswith(b"HTTP/1.1 429 ") and again.startswith(b"HTTP/1.1 429 ")
+    with full(slow):
+        closing = slow.ask("POST", "/v1/predict", body, JSON | {"Connection": "close"})
+    assert closing.status == 429 and closing.headers["Connection"] == "close"
+
+
+def test_a_body_that_does_not_end_after_a_refusal_ends_the_connection(slow: Server):
+    head = (
+        b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+    )
+    with full(slow), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+        raw.sendall(head + b"{")
+        assert raw.recv(65536).startswith(b"HTTP/1.1 429 ")
+        assert raw.recv(65536) == b""  # after the second that a request may take to arrive
 
 
 def test_health_and_metrics_answer_while_the_queue_is_full(slow: Server):

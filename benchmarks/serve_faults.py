@@ -1,0 +1,128 @@
+"""Reloads, killed workers, damaged models, crowds, full disks and random requests, under load or not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.served import Server, Subject, drive, request, serving
+from tests import fuzzing
+
+
+def reloads(subject: Subject, options) -> dict:
+    """100 reloads under load, of two workers."""
+    done: list[float] = []
+    with serving(subject.place, "--workers", 2) as server:
+
+        async def reload() -> None:
+            for _ in range(options.reloads):
+                started = time.monotonic()
+                status, _ = await asyncio.to_thread(request, server, "POST", "/v1/models/demo/reload")
+                done.append(time.monotonic() - started if status == 200 else float("nan"))
+
+        outcome = drive(server, subject.singles(), subject.right(1), 200, max(20, options.reloads * 1.2), reload)
+    return outcome.summary() | {"reloads": len(done), "slowest reload s": round(max(done), 2)}
+
+
+def kills(subject: Subject, options) -> dict:
+    """20 times SIGKILL to one of two workers, under load."""
+    back: list[float] = []
+    with serving(subject.place, "--workers", 2) as server:
+
+        async def kill() -> None:
+            for turn in range(options.kills):
+                await asyncio.sleep(3)
+                victim = server.workers()[turn % 2]
+                started, starts = time.monotonic(), _starts(server)
+                os.kill(victim, signal.SIGKILL)
+                while (await asyncio.to_thread(_starts, server)) == starts or victim in server.workers():
+                    await asyncio.sleep(0.02)
+                back.append(time.monotonic() - started)
+
+        outcome = drive(server, subject.singles(), subject.right(1), 200, 6 * options.kills, kill)
+    told = outcome.summary() | {"kills": len(back), "slowest new worker s": round(max(back), 2)}
+    return told | {"longest time without an answer s": outcome.longest_gap()}
+
+
+def _starts(server: Server) -> float:
+    """How often workers were started, as far as they count."""
+    try:
+        _, body = request(server, "GET", "/metrics")
+    except OSError:
+        return -1
+    return float(body.decode().partition("\nlongtail_worker_starts_total ")[2].split()[0])
+
+
+def corrupt(subject: Subject, options) -> dict:
+    """A new model that is damaged, under load."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(shutil.copytree(subject.place, Path(folder) / "model"))
+        statuses: list[int] = []
+        with serving(place, "--workers", 2) as server:
+            weights = place / "weights.safetensors"
+            damaged = bytearray(weights.read_bytes())
+            damaged[-1000] ^= 1
+            weights.unlink()
+            weights.write_bytes(damaged)
+
+            async def reload() -> None:
+                for _ in range(5):
+                    statuses.append((await asyncio.to_thread(request, server, "POST", "/v1/models/demo/reload"))[0])
+
+            outcome = drive(server, subject.singles(), subject.right(1), 200, 10, reload)
+    return outcome.summary() | {"reloads refused": statuses.count(409), "reloads": len(statuses)}
+
+
+def crowd(subject: Subject, options) -> dict:
+    """1,000 idle connections and 200 that send a byte a second, under load."""
+    with serving(subject.place) as server:
+
+        async def idle() -> None:
+            crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(1000)]
+            slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+            for byte in b"GET /livez":
+                for one in slow:
+                    one.send(bytes([byte]))
+                await asyncio.sleep(1)
+            for one in (*crowd, *slow):
+                one.close()
+
+        outcome = drive(server, subject.singles(), subject.right(1), 500, 15, idle)
+    return outcome.summary()
+
+
+def full_disk(subject: Subject, options) -> dict:
+    """A log that cannot grow, under load."""
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    with (
+        tempfile.NamedTemporaryFile("w") as log,
+        serving(subject.place, log=log, before=limited) as server,
+    ):
+        outcome = drive(server, subject.singles(), subject.right(1), 500, 10)
+        dropped = request(server, "GET", "/metrics")[1].decode().partition("\nlongtail_log_lines_dropped_total ")[2]
+    return outcome.summary() | {"log lines dropped": int(dropped.split()[0])}
+
+
+def fuzz(subject: Subject, options) -> dict:
+    """Random requests to every address of both interfaces, one after the other; a right answer in the end."""
+    with serving(subject.place) as server:
+        statuses, mistakes = fuzzing.fuzz(server.port, options.fuzz, seed=3, model="demo")
+        after = drive(server, subject.singles(), subject.right(1), 100, 5)
+    told = {str(status): count for status, count in sorted(statuses.items())}
+    return {
+        "requests": options.fuzz,
+        "5xx": len(mistakes),
+        "wrong after": after.wrong,
+        "errors after": after.errors,
+    } | told
