@@ -8,6 +8,7 @@ opened.  How late the generator itself is, which shares two cores with the serve
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -118,13 +119,14 @@ class Load:
         self.idle: deque[Connection] = deque()
         self.opening: set[asyncio.Task] = set()
         self.open = self.running = 0
+        self.end = math.inf  # when to stop, by time.monotonic
 
     async def run(self, rate: float, seconds: float) -> Outcome:
         self.outcome, total = Outcome(rate), int(rate * seconds)
         await asyncio.gather(*(self._open() for _ in range(POOL)))
         started, number = time.monotonic(), 0
         self.outcome.started = started
-        while number < total:
+        while number < total and time.monotonic() < self.end:
             due = min(total, int((time.monotonic() - started) * rate) + 1, number + AT_ONCE)
             while number < due:
                 self._start(number % len(self.requests), started + number / rate)
@@ -136,6 +138,10 @@ class Load:
         self.outcome.broken += self.running  # never answered
         self.outcome.seconds, self.running = time.monotonic() - started, 0
         return self.outcome
+
+    def end_in(self, seconds: float) -> None:
+        """Send requests for so long, and then no more."""
+        self.end = time.monotonic() + seconds
 
     def _start(self, at: int, due: float) -> None:
         self.outcome.sent += 1

@@ -79,13 +79,15 @@ def serving(place: Path, *words: object, log: object = subprocess.DEVNULL, befor
 
 
 def drive(server: Server, requests: list[bytes], right, rate: float, seconds: float, *beside) -> Outcome:
-    """Load, with other things going on beside it."""
+    """Load, with other things going on beside it; for as long as they take, where there are any."""
 
     async def all_of_it() -> Outcome:
         load = Load(server.port, requests, right)
-        others = [asyncio.create_task(one()) for one in beside]
-        outcome = await load.run(rate, seconds)
-        await asyncio.gather(*others)
+        others = asyncio.gather(*(one() for one in beside))
+        if beside:
+            others.add_done_callback(lambda _: load.end_in(seconds))
+        outcome = await load.run(rate, 3600 if beside else seconds)
+        await others
         load.close()
         return outcome
 

@@ -10,12 +10,15 @@ from typing import Any
 
 from tests.planted import word
 
-PATHS = (
-    "/v1/predict", "/v1/models", "/v1/models/linear", "/v1/labels", "/v1/labels/L1", "/v1/limits", "/metrics", "/",
-    "/v1/projects/linear/suggest", "/v1/projects/linear/suggest-batch", "/v1/projects/linear/learn", "/v1/projects",
-    "/v1/vocabs", "/v1/detect-language", "/v1/", "/openapi.json", "/page/x", "/v1/projects/nobody",
+GET = (
+    "/v1/models", "/v1/models/linear", "/v1/labels", "/v1/labels/L1", "/v1/limits", "/metrics", "/", "/v1/projects",
+    "/v1/vocabs", "/v1/", "/openapi.json", "/page/x", "/v1/projects/nobody",
 )  # fmt: skip
-METHODS = ["POST"] * 6 + ["GET"] * 3 + ["PUT", "HEAD", "DELETE", "OPTIONS", "PATCH"]
+POST = (
+    "/v1/predict", "/v1/predict", "/v1/projects/linear/suggest", "/v1/projects/linear/suggest-batch",
+    "/v1/projects/linear/learn", "/v1/detect-language", "/v1/projects/nobody/suggest",
+)  # fmt: skip
+METHODS = ("GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH")
 KINDS = ["application/json"] * 5 + ["application/x-www-form-urlencoded"] * 3 + ["text/plain", "", "a/b"]
 JUNK = ("1", "0", "-1", "1e9", "nan", "%00", "%ff", "%F0%9F%98%80", "aaaa", word(4), "", "true")
 PLAIN = (
@@ -30,17 +33,30 @@ NAMES = (
 
 def fuzzed(rng: random.Random) -> tuple[str, str, bytes, dict[str, str]]:
     """A request that somebody's broken program could send."""
-    path, kind = rng.choice(PATHS), rng.choice(KINDS)
+    method = rng.choices(("GET", "POST"), (1, 3))[0]
+    path, kind = rng.choice(GET if method == "GET" else POST), rng.choice(KINDS)
     if rng.random() < 0.3:
         path += "?" + pairs(rng, ("q", "k", "limit", "model", "threshold", "x"))
     if "form" in kind and rng.random() < 0.8:
         body = pairs(rng, ("text", "limit", "threshold", "language", "metadata_x", "y")).encode()
     else:
-        body = json.dumps(value(rng, 4)).encode("utf-8", "surrogatepass")
+        body = json.dumps(nearly_right(rng) if rng.random() < 0.5 else value(rng, 4)).encode("utf-8", "surrogatepass")
     if rng.random() < 0.1:
         at = rng.randrange(len(body) + 1)
         body = body[:at] + rng.randbytes(rng.randrange(5)) + body[at + rng.randrange(3) :]
-    return rng.choice(METHODS), path, body, {"Content-Type": kind}
+    return method if rng.random() < 0.9 else rng.choice(METHODS), path, body, {"Content-Type": kind}
+
+
+def nearly_right(rng: random.Random) -> dict[str, Any]:
+    """The fields of a good request, some of them with a value of another kind."""
+    text, document = rng.choice((word(5), "", "\0", "x" * 300)), {"text": word(3), "document_id": "1"}
+    query = rng.choice((
+        {"text": text, "k": rng.choice((1, 5, 50)), "threshold": rng.choice((0, 0.5, 1))},
+        {"texts": [text] * rng.randrange(6), "explain": rng.random() < 0.1},
+        {"documents": [document] * rng.randrange(4)},
+        {"text": text, "languages": rng.sample(("en", "fi", "de", "xx"), rng.randrange(4))},
+    ))  # fmt: skip
+    return {name: value(rng, 1) if rng.random() < 0.2 else one for name, one in query.items()}
 
 
 def pairs(rng: random.Random, names: tuple[str, ...]) -> str:

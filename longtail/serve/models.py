@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -155,11 +156,25 @@ def answers_alike(predictor: Predictor) -> bool:
     )
 
 
+def warm_up_added(predictor: Predictor) -> None:
+    """Compile what runs only in models with labels added, where the method can add any.
+
+    Without a cache on disk this takes seconds, which a request's deadline may not leave.
+    """
+    with suppress(Exception):  # whoever adds labels hears of it
+        predictor.add_labels([NOBODY_S]).rank(Documents.of(["", NOBODY_S["text"]]), 10)
+
+
+NOBODY_S: dict[str, Any] = {
+    "id": "\0longtail", "name": "label of nobody", "text": "a label that nobody has", "examples": ["a text about it"],
+}  # fmt: skip
+
+
 class Models:
     """Models by name; the first answers where none is named."""
 
-    def __init__(self, places: dict[str, Path]):
-        self.places = places
+    def __init__(self, places: dict[str, Path], grow: bool = True):
+        self.places, self._grow = places, grow  # whether labels may be added
         self._served: dict[str, Served] = {}
 
     @property
@@ -170,7 +185,10 @@ class Models:
     def open_all(self) -> None:
         """Open every model; raises where one is refused."""
         for name, place in self.places.items():
-            self._served[name] = open_served(name, place)
+            served = open_served(name, place)
+            if self._grow:
+                warm_up_added(served.predictor)
+            self._served[name] = served
 
     def all(self) -> list[Served]:
         """In the order in which they were named."""
@@ -205,5 +223,6 @@ class Models:
         predictor = old.predictor.add_labels(labels)
         checksum = hashlib.sha256(f"{old.checksum} {json.dumps(labels)}".encode()).hexdigest()
         return replace(
-            old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, lock=threading.Lock()
-        )
+            old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, lock=threading.Lock(),
+            mergeable=answers_alike(predictor),
+        )  # fmt: skip

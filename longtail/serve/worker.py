@@ -58,7 +58,7 @@ class Worker:
         self.successor = successor  # of a worker that died; the others answer while it opens the models
         self.meter = Meter(board, number)
         self.log = Log(dropped=lambda lines: self.meter.count("log_lines_dropped_total", lines))
-        self.models = Models(settings.models)
+        self.models = Models(settings.models, grow=settings.workers == 1 or settings.save_labels)
         self.refused: Exception | None = None  # why a model could not be opened at the start
 
     def run(self) -> None:
