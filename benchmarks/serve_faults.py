@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.served import Server, Subject, drive, request, serving
+from benchmarks.served import Server, Subject, drive, request, serving, usual_rate
 from tests import fuzzing
 
 
@@ -27,7 +27,7 @@ def reloads(subject: Subject, options) -> dict:
                 status, _ = await asyncio.to_thread(request, server, "POST", "/v1/models/demo/reload")
                 done.append(time.monotonic() - started if status == 200 else float("nan"))
 
-        outcome = drive(server, subject.singles(), subject.right(1), 200, 2, reload)
+        outcome = drive(server, subject.singles(), subject.right(1), usual_rate(server, subject, 200), 2, reload)
     return outcome.summary() | {"reloads": len(done), "slowest reload s": round(max(done), 2)}
 
 
@@ -46,7 +46,7 @@ def kills(subject: Subject, options) -> dict:
                     await asyncio.sleep(0.02)
                 back.append(time.monotonic() - started)
 
-        outcome = drive(server, subject.singles(), subject.right(1), 200, 2, kill)
+        outcome = drive(server, subject.singles(), subject.right(1), usual_rate(server, subject, 200), 2, kill)
     told = outcome.summary() | {"kills": len(back), "slowest new worker s": round(max(back), 2)}
     return told | {"longest time without an answer s": outcome.longest_gap()}
 
@@ -76,7 +76,7 @@ def corrupt(subject: Subject, options) -> dict:
                 for _ in range(5):
                     statuses.append((await asyncio.to_thread(request, server, "POST", "/v1/models/demo/reload"))[0])
 
-            outcome = drive(server, subject.singles(), subject.right(1), 200, 2, reload)
+            outcome = drive(server, subject.singles(), subject.right(1), usual_rate(server, subject, 200), 2, reload)
     return outcome.summary() | {"reloads refused": statuses.count(409), "reloads": len(statuses)}
 
 
@@ -94,7 +94,7 @@ def crowd(subject: Subject, options) -> dict:
             for one in (*crowd, *slow):
                 one.close()
 
-        outcome = drive(server, subject.singles(), subject.right(1), 500, 2, idle)
+        outcome = drive(server, subject.singles(), subject.right(1), usual_rate(server, subject, 500), 2, idle)
     return outcome.summary()
 
 
@@ -109,7 +109,7 @@ def full_disk(subject: Subject, options) -> dict:
         tempfile.NamedTemporaryFile("w") as log,
         serving(subject.place, log=log, before=limited) as server,
     ):
-        outcome = drive(server, subject.singles(), subject.right(1), 500, 10)
+        outcome = drive(server, subject.singles(), subject.right(1), usual_rate(server, subject, 500), 10)
         dropped = request(server, "GET", "/metrics")[1].decode().partition("\nlongtail_log_lines_dropped_total ")[2]
     return outcome.summary() | {"log lines dropped": int(dropped.split()[0])}
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 import numpy as np
 import uvloop
 
 from benchmarks.load import Outcome, percentile
-from benchmarks.served import BATCH, Server, Subject, drive, request, serving
+from benchmarks.served import BATCH, Server, Subject, closed_loop, drive, most_a_second, request, serving
 from longtail.corpus import Label
 from longtail.serve.label_search import LabelSearch
 
@@ -45,24 +44,6 @@ def many(subject: Subject, options) -> dict:
         }  # fmt: skip
 
 
-async def closed_loop(port: int, requests: list[bytes], right, count: int, connections: int = 16) -> int:
-    """Ask as fast as possible; how many answers were not right."""
-    numbers, wrong = iter(range(count)), 0
-
-    async def one() -> None:
-        nonlocal wrong
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for number in numbers:
-            writer.write(requests[number % len(requests)])
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
-            wrong += await reader.readexactly(length) != right[number % len(requests)]
-        writer.close()
-
-    await asyncio.gather(*(one() for _ in range(connections)))
-    return wrong
-
-
 def overload(subject: Subject, options) -> dict:
     """Five times what it can answer, then what it usually can."""
     singles, right, seconds = subject.singles(), subject.right(1), min(options.seconds, 30)
@@ -96,13 +77,6 @@ def flooded(flood: Outcome, seconds: float) -> dict:
         "accepted p50 ms": flood.percentile(50), "accepted p99 ms": flood.percentile(99),
         "accepted p99 since sent ms": flood.since_sent(99),
     }  # fmt: skip
-
-
-def most_a_second(server: Server, requests: list[bytes], right: list) -> float:
-    """Requests that are answered in a second, asked as fast as 16 connections can."""
-    started = time.monotonic()
-    uvloop.run(closed_loop(server.port, requests, right, 4000))
-    return 4000 / (time.monotonic() - started)
 
 
 def histogram(server: Server, name: str) -> list[tuple[float, int]]:

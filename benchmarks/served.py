@@ -7,6 +7,7 @@ import http.client
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,6 +93,37 @@ def drive(server: Server, requests: list[bytes], right, rate: float, seconds: fl
         return outcome
 
     return uvloop.run(all_of_it())
+
+
+async def closed_loop(port: int, requests: list[bytes], right, count: int, connections: int = 16) -> int:
+    """Ask as fast as possible; how many answers were not right."""
+    numbers, wrong = iter(range(count)), 0
+
+    async def one() -> None:
+        nonlocal wrong
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for number in numbers:
+            writer.write(requests[number % len(requests)])
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
+            wrong += await reader.readexactly(length) != right[number % len(requests)]
+        writer.close()
+
+    await asyncio.gather(*(one() for _ in range(connections)))
+    return wrong
+
+
+def most_a_second(server: Server, requests: list[bytes], right: list, count: int = 4000) -> float:
+    """Requests that are answered in a second, asked as fast as 16 connections can."""
+    uvloop.run(closed_loop(server.port, requests, right, 200))
+    started = time.monotonic()
+    uvloop.run(closed_loop(server.port, requests, right, count))
+    return count / (time.monotonic() - started)
+
+
+def usual_rate(server: Server, subject: Subject, most: float) -> float:
+    """Requests a second that are no overload: a quarter of what the server can do while others use the machine too."""
+    return min(most, 0.25 * most_a_second(server, subject.singles(), subject.right(1), 1000))
 
 
 def request(server: Server, method: str, path: str) -> tuple[int, bytes]:

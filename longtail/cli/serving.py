@@ -36,7 +36,7 @@ def serve(
     max_connections: Annotated[int, typer.Option(min=1, help="Connections at once, for each worker.")] = 4096,
     batch: Annotated[int, typer.Option(min=1, help="Texts predicted together.")] = 64,
     queue: Annotated[int, typer.Option(min=1, help="Requests that may wait in a burst; more get 429.")] = 128,
-    busy_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait while too many come.")] = 16,
+    busy_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait in an overload.")] = 8,
     queue_texts: Annotated[int, typer.Option(min=1, help="Texts that may wait; more get 429.")] = 256,
     deadline: Annotated[float, typer.Option(min=0.001, help="Seconds until a request is given up.")] = 10.0,
     arrival: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take to arrive.")] = 10.0,

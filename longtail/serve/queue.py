@@ -6,15 +6,14 @@
 Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
 the oldest of them takes along all that ask for the same.  So batches grow with the load, and there is no timer.
 
-A burst may fill the queue, since the thread will catch up.  Once it has not rested for a while, more requests come than
-it can do; a long queue would then answer no more of them, only later.  So fewer may wait (`busy_queue`) until none
-had to be refused for a while.
+A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
+before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
+more requests, only later; so fewer may wait (`busy_queue`) until nobody was refused for a moment.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 from collections import deque
@@ -53,38 +52,7 @@ class Job:
     since: float = field(default_factory=time.monotonic)
 
 
-class Pace:
-    """Whether more comes than can be done.  `rest` and `work` are the thread's, the others the event loop's."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock = clock
-        self.overloaded = False
-        self._since, self._refused = math.inf, 0.0  # when the thread last began to work; the last refusal
-
-    def rest(self) -> None:
-        """Nothing waits."""
-        self._since = math.inf
-
-    def work(self) -> None:
-        """A job came while the thread rested."""
-        self._since = self.clock()
-
-    def refused(self) -> None:
-        """A job found no room."""
-        self._refused = self.clock()
-
-    def look(self) -> bool:
-        """Whether the thread has not rested for long, or jobs were refused lately."""
-        now = self.clock()
-        if self.overloaded:
-            self.overloaded = now - self._refused < CALM
-        elif now - self._since > BUSY:
-            self.overloaded, self._refused = True, now
-        return self.overloaded
-
-
-BUSY = 0.2  # seconds without rest that make an overload
-CALM = 0.1  # seconds without a refusal that end it
+CALM = 0.2  # seconds without a refusal that end an overload
 
 
 class Queue:
@@ -97,7 +65,7 @@ class Queue:
         self._texts = 0
         self._changed = threading.Condition()
         self._closed = False
-        self.pace = Pace()
+        self._overloaded = 0.0  # until when, by time.monotonic
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
 
@@ -107,14 +75,12 @@ class Queue:
         return not self._has_room(1)
 
     def _has_room(self, texts: int) -> bool:
-        waiting, limits = len(self._waiting), self.limits
-        if waiting == 0:
+        waiting, now = len(self._waiting), time.monotonic()
+        most = self.limits.busy_queue if now < self._overloaded else self.limits.queue
+        if waiting == 0 or (waiting < most and self._texts + texts <= self.limits.queue_texts):
             return True
-        most = limits.queue if waiting < limits.busy_queue or not self.pace.look() else limits.busy_queue
-        found = waiting < most and self._texts + texts <= limits.queue_texts
-        if not found:
-            self.pace.refused()
-        return found
+        self._overloaded = now + CALM
+        return False
 
     def submit(self, work: Work, texts: list[str], seconds: float) -> asyncio.Future[Sequence[Any]]:
         """The results, in time; cancel it to be forgotten.  Raises where too many wait."""
@@ -147,18 +113,12 @@ class Queue:
     def _next(self) -> list[Job]:
         """The oldest job and those that can be done with it; nothing when the queue is closed."""
         with self._changed:
-            if not self._waiting:
-                self._rest()
+            while not self._waiting and not self._closed:
+                self._changed.wait()
             batch = self._taken() if self._waiting else []
             self._texts -= sum(len(job.texts) for job in batch)
         self.meter.waiting(len(self._waiting), self._texts)
         return batch
-
-    def _rest(self) -> None:
-        self.pace.rest()
-        while not self._waiting and not self._closed:
-            self._changed.wait()
-        self.pace.work()
 
     def _taken(self) -> list[Job]:
         first = self._waiting.popleft()

@@ -12,7 +12,7 @@ import pytest
 
 from longtail.serve.meter import Meter
 from longtail.serve.problems import Problem
-from longtail.serve.queue import BUSY, CALM, Pace, Queue
+from longtail.serve.queue import CALM, Queue
 from longtail.serve.settings import Limits
 
 
@@ -125,40 +125,29 @@ def test_texts_are_counted_too():
     with_queue(work, queue_texts=4)
 
 
-def test_an_overload_begins_when_there_is_no_rest_and_ends_when_nobody_is_refused():
-    now = 0.0
-    pace = Pace(lambda: now)
-    assert not pace.look()
-    pace.work()
-    now = 0.9 * BUSY
-    assert not pace.look()  # a burst
-    now = 1.1 * BUSY
-    assert pace.look()
-    now += 0.9 * CALM
-    pace.refused()
-    now += 0.9 * CALM
-    assert pace.look()  # although there was a rest, or not: somebody was refused a moment ago
-    pace.rest()
-    now += 0.2 * CALM
-    assert not pace.look()
-
-
-def test_a_burst_may_fill_the_queue_and_an_overload_may_not():
+def test_a_burst_may_fill_the_queue_and_after_a_refusal_fewer_may_wait():
     shout = Shout()
 
     async def work(queue: Queue) -> None:
         first = queue.submit(shout, ["x"], 9)
         await asyncio.sleep(0.05)
         waiting = [queue.submit(shout, ["y"], 9) for _ in range(4)]
-        assert not queue.full
-        queue.pace.look = lambda: True  # type: ignore[method-assign]
         assert queue.full
-        with pytest.raises(Problem):
-            queue.submit(shout, ["z"], 9)
+        shout.go.set()
+        await asyncio.gather(first, *waiting)
+        shout.go.clear()
+        first = queue.submit(shout, ["x"], 9)
+        while queue._waiting:
+            await asyncio.sleep(0.001)
+        queue._overloaded = time.monotonic() + 60  # as the refusal set it, but for longer than any machine takes
+        waiting = [queue.submit(shout, ["y"], 9) for _ in range(2)]
+        assert queue.full and queue._overloaded < time.monotonic() + CALM + 1
+        queue._overloaded = 0.0  # nobody was refused for a moment
+        waiting += [queue.submit(shout, ["y"], 9) for _ in range(2)]
         shout.go.set()
         await asyncio.gather(first, *waiting)
 
-    with_queue(work, queue=8, busy_queue=3)
+    with_queue(work, queue=4, busy_queue=2)
 
 
 def test_who_left_or_came_too_late_is_not_predicted():
