@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +40,7 @@ class Served:
     size: int  # bytes on disk
     mergeable: bool = True  # whether a text is answered alike, to the last bit, whatever texts are beside it
     rendered: dict[int, str] = field(default_factory=dict, repr=False)
+    subjects: dict[int, str] = field(default_factory=dict, repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
@@ -59,14 +60,26 @@ class Served:
 
     def label(self, at: int) -> str:
         """JSON of a label, open at the end: the score is still to come."""
-        known = self.rendered.get(at)
-        if known is None:
-            label = self.predictor.labels[at]
-            about = {"index": at, "id": label.id, "name": label.name, "count": int(self.predictor.counts[at])}
-            known = json.dumps(about)[:-1] + ', "score": '
-            if len(self.rendered) < REMEMBERED:
-                self.rendered[at] = known
-        return known
+        return self.rendered.get(at) or self._keep(self.rendered, at, self._about)
+
+    def subject(self, at: int) -> str:
+        """The same as Annif has it."""
+        return self.subjects.get(at) or self._keep(self.subjects, at, self._subject)
+
+    def _about(self, at: int) -> dict[str, Any]:
+        label = self.predictor.labels[at]
+        return {"index": at, "id": label.id, "name": label.name, "count": int(self.predictor.counts[at])}
+
+    def _subject(self, at: int) -> dict[str, Any]:
+        label = self.predictor.labels[at]
+        return {"uri": label.id, "label": label.name, "notation": None}
+
+    @staticmethod
+    def _keep(known: dict[int, str], at: int, about: Callable[[int], dict[str, Any]]) -> str:
+        text = json.dumps(about(at))[:-1] + ', "score": '
+        if len(known) < REMEMBERED:
+            known[at] = text
+        return text
 
 
 @dataclass(frozen=True)
@@ -223,6 +236,7 @@ class Models:
         predictor = old.predictor.add_labels(labels)
         checksum = hashlib.sha256(f"{old.checksum} {json.dumps(labels)}".encode()).hexdigest()
         return replace(
-            old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, lock=threading.Lock(),
+            old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, subjects={},
+            lock=threading.Lock(),
             mergeable=answers_alike(predictor),
         )  # fmt: skip
