@@ -33,18 +33,26 @@ URI = "http://example.org/"
 BATCH = 32
 
 
-def beside(annif: Path, own: str, texts: list[str], seconds: float) -> dict:
-    """Documents a second and the 99th percentile of latency, of both."""
+def beside(annif: Path, own: str, projects: list[str], texts: list[str], seconds: float) -> dict:
+    """Documents a second and percentiles of latency: Annif's, and those of Longtail's projects at `own`.
+
+    What the client itself takes, most of it for a new connection each time, is part of all of them; it is told beside,
+    as the time to ask Longtail for no more than a project's description.
+    """
     with tempfile.TemporaryDirectory() as folder:
         prepare(annif, Path(folder))
         with served(annif, Path(folder)) as theirs:
-            found = by_turns({"annif": theirs, "longtail": own}, texts, seconds)
+            asked = {"annif": (theirs, "demo")} | {project: (own, project) for project in projects}
+            found = by_turns(asked, texts, seconds)
     row = {f"{who} {what}": value for who, values in found.items() for what, value in values.items()}
-    for what in ("documents/s", "documents/s in batches"):
-        row[f"ratio {what}"] = round(found["longtail"][what] / found["annif"][what], 1)
-    for what in ("p50 ms", "p99 ms", "p99 of a batch ms"):
-        row[f"ratio {what}"] = round(found["annif"][what] / found["longtail"][what], 1)
-    return row
+    for who in projects:
+        for what in ("documents/s", "documents/s in batches"):
+            row[f"{who}: ratio {what}"] = round(found[who][what] / found["annif"][what], 1)
+        for what in ("p50 ms", "p99 ms", "p99 of a batch ms"):
+            row[f"{who}: ratio {what}"] = round(found["annif"][what] / found[who][what], 1)
+    client = AnnifClient(own)
+    alone = timed(lambda at: client.get_project(projects[0]), 2)
+    return row | {"client alone p50 ms": round(1000 * float(np.percentile(alone, 50)), 2)}
 
 
 def prepare(annif: Path, folder: Path) -> None:
@@ -99,28 +107,28 @@ def await_answer(base: str) -> None:
             time.sleep(0.5)
 
 
-def by_turns(bases: dict[str, str], texts: list[str], seconds: float) -> dict[str, dict]:
-    """Both asked in turns, so that what else the machine does meets both."""
-    singles: dict[str, list[float]] = {who: [] for who in bases}
-    batches: dict[str, list[float]] = {who: [] for who in bases}
+def by_turns(asked: dict[str, tuple[str, str]], texts: list[str], seconds: float) -> dict[str, dict]:
+    """All asked in turns, so that what else the machine does meets all of them."""
+    singles: dict[str, list[float]] = {who: [] for who in asked}
+    batches: dict[str, list[float]] = {who: [] for who in asked}
     for turn in range(TURNS + 1):
-        for who, base in bases.items():
-            one, many = asked(AnnifClient(base), texts, seconds / TURNS if turn else 2)
+        for who, (base, project) in asked.items():
+            one, many = times_of(AnnifClient(base), project, texts, seconds / TURNS if turn else 2)
             if turn:  # the first warms up
                 singles[who] += one
                 batches[who] += many
-    return {who: told(singles[who], batches[who]) for who in bases}
+    return {who: told(singles[who], batches[who]) for who in asked}
 
 
 TURNS = 5
 
 
-def asked(client: AnnifClient, texts: list[str], seconds: float) -> tuple[list[float], list[float]]:
+def times_of(client: AnnifClient, project: str, texts: list[str], seconds: float) -> tuple[list[float], list[float]]:
     """Seconds of requests with one text, and with a batch."""
     parts = [[{"text": text} for text in texts[at : at + BATCH]] for at in range(0, len(texts) - BATCH + 1, BATCH)]
     return (
-        timed(lambda at: client.suggest("demo", texts[at % len(texts)], limit=5), seconds),
-        timed(lambda at: client.suggest_batch("demo", parts[at % len(parts)], limit=5), seconds),
+        timed(lambda at: client.suggest(project, texts[at % len(texts)], limit=5), seconds),
+        timed(lambda at: client.suggest_batch(project, parts[at % len(parts)], limit=5), seconds),
     )
 
 

@@ -52,8 +52,10 @@ GOALS = (
     ("full disk for logs: 0 errors", "full_disk", "errors"),
     ("10⁵ fuzzed requests: no 5xx", "fuzz", "5xx"),
     ("search of 10⁶ labels ≤ 10 ms", "search", "slowest ms"),
-    ("Annif: ≥ 10 × documents/s", "annif", "ratio documents/s"),
-    ("Annif: ≥ 10 × documents/s in batches", "annif", "ratio documents/s in batches"),
+    ("Annif: ≥ 10 × documents/s, demo model", "annif", "demo: ratio documents/s"),
+    ("Annif: ≥ 10 × documents/s in batches, demo model", "annif", "demo: ratio documents/s in batches"),
+    ("Annif: ≥ 10 × documents/s, `linear`", "annif", "linear: ratio documents/s"),
+    ("Annif: ≥ 10 × documents/s in batches, `linear`", "annif", "linear: ratio documents/s in batches"),
 )
 
 

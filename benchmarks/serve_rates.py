@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import uvloop
 
+import longtail
 from benchmarks.load import Outcome, percentile
 from benchmarks.served import BATCH, Server, Subject, closed_loop, drive, most_a_second, request, serving
 from longtail.corpus import Label
@@ -113,10 +116,13 @@ def seconds(work) -> float:
 
 
 def annif(subject: Subject, options) -> dict:
-    """The same client asks Annif with omikuji, and Longtail."""
-    from benchmarks.annif import beside
-
+    """The same client asks Annif with omikuji, and Longtail: the demo model, and `linear` trained on the same texts."""
     if options.annif is None:
         return {}
-    with serving(subject.place) as server:
-        return beside(options.annif, f"http://127.0.0.1:{server.port}/v1/", subject.texts, min(options.seconds, 30))
+    from benchmarks.annif import beside
+
+    with tempfile.TemporaryDirectory() as folder:
+        longtail.fit("linear", longtail.load("demo").train).save(Path(folder) / "linear")
+        with serving(subject.place, f"linear={folder}/linear") as server:
+            own, seconds = f"http://127.0.0.1:{server.port}/v1/", min(options.seconds, 30)
+            return beside(options.annif.absolute(), own, ["demo", "linear"], subject.texts, seconds)
