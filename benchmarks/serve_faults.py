@@ -32,32 +32,38 @@ def reloads(subject: Subject, options) -> dict:
 
 
 def kills(subject: Subject, options) -> dict:
-    """20 times SIGKILL to one of two workers, under load."""
+    """20 times SIGKILL to one of two workers, under load; the next when the new one has opened its model."""
     back: list[float] = []
     with serving(subject.place, "--workers", 2) as server:
 
         async def kill() -> None:
             for turn in range(options.kills):
-                await asyncio.sleep(3)
-                victim = server.workers()[turn % 2]
-                started, starts = time.monotonic(), _starts(server)
-                os.kill(victim, signal.SIGKILL)
-                while (await asyncio.to_thread(_starts, server)) == starts or victim in server.workers():
-                    await asyncio.sleep(0.02)
+                await asyncio.sleep(2)
+                starts = (await asyncio.to_thread(counted, server))[0]
+                started = time.monotonic()
+                os.kill(server.workers()[turn % 2], signal.SIGKILL)
+                while (await asyncio.to_thread(counted, server)) != (starts + 1, 2):
+                    await asyncio.sleep(0.05)
                 back.append(time.monotonic() - started)
 
         outcome = drive(server, subject.singles(), subject.right(1), usual_rate(server, subject, 200), 2, kill)
     told = outcome.summary() | {"kills": len(back), "slowest new worker s": round(max(back), 2)}
-    return told | {"longest time without an answer s": outcome.longest_gap()}
+    return told | {
+        "median new worker s": round(sorted(back)[len(back) // 2], 2),
+        "longest time without an answer s": outcome.longest_gap(),
+    }
 
 
-def _starts(server: Server) -> float:
-    """How often workers were started, as far as they count."""
+def counted(server: Server) -> tuple[float, float]:
+    """How often workers were started, and how many have opened their models."""
     try:
-        _, body = request(server, "GET", "/metrics")
+        told = request(server, "GET", "/metrics")[1].decode()
     except OSError:
-        return -1
-    return float(body.decode().partition("\nlongtail_worker_starts_total ")[2].split()[0])
+        return -1, -1
+    starts, ready = (
+        told.partition(f"\nlongtail_{name} ")[2].split()[0] for name in ("worker_starts_total", "workers_ready")
+    )
+    return float(starts), float(ready)
 
 
 def corrupt(subject: Subject, options) -> dict:

@@ -24,7 +24,7 @@ STATUSES = (
 SECONDS = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REFUSALS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-GAUGES = ("requests_in_progress", "queue_requests", "queue_texts", "connections")
+GAUGES = ("requests_in_progress", "queue_requests", "queue_texts", "connections", "workers_ready")
 COUNTERS = ("texts_total", "refused_total", "log_lines_dropped_total", "reloads_total", "reloads_refused_total",
             "worker_starts_total")  # fmt: skip
 HELP = {
@@ -32,6 +32,7 @@ HELP = {
     "queue_requests": "Requests that wait to be predicted.",
     "queue_texts": "Texts that wait to be predicted.",
     "connections": "Open connections.",
+    "workers_ready": "Workers whose models are open.",
     "texts_total": "Texts predicted.",
     "refused_total": "Requests refused because the queue was full.",
     "log_lines_dropped_total": "Log lines that could not be written.",

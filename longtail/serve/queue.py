@@ -76,7 +76,7 @@ class Queue:
 
     def _has_room(self, texts: int) -> bool:
         waiting, now = len(self._waiting), time.monotonic()
-        most = self.limits.busy_queue if now < self._overloaded else self.limits.queue
+        most = self.limits.queue if now >= self._overloaded else min(self.limits.busy_queue, self.limits.queue)
         if waiting == 0 or (waiting < most and self._texts + texts <= self.limits.queue_texts):
             return True
         self._overloaded = now + CALM

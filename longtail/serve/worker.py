@@ -118,6 +118,7 @@ class Worker:
         gc.collect()
         gc.freeze()  # models and modules stay; looking at them again would only pause answers
         names = list(self.settings.models)
+        self.meter.gauge("workers_ready", 1)
         self.log.say("ready", pid=os.getpid(), models=names, seconds=round(time.monotonic() - started, 3))
         if self.line is None:
             self.greet(greeting(self.settings, self.listener))

@@ -180,19 +180,23 @@ def test_a_full_queue_refuses_at_once(slow: Server):
 
 
 @contextmanager
-def full(server: Server) -> Iterator[None]:
-    """With its queue full for a second: one is predicted, three wait."""
-    naps = [threading.Thread(target=lambda: server.predict(text="nap 0.5")) for _ in range(4)]
-    for nap in naps:
-        nap.start()
-        time.sleep(0.05)
+def full(server: Server, tmp_path: Path) -> Iterator[None]:
+    """With its queue full: one request is predicted, three wait."""
+    end = tmp_path / "end"
+    asked = [threading.Thread(target=server.predict, kwargs={"text": text}) for text in (f"until {end}", "a", "b", "c")]
+    asked[0].start()
+    wait_for(end.with_suffix(".begun").exists, 20)
+    for one in asked[1:]:
+        one.start()
+    wait_for(lambda: "longtail_queue_requests 3" in server.get("/metrics").body.decode(), 20)
     yield
-    for nap in naps:
-        nap.join()
+    end.touch()
+    for one in asked:
+        one.join()
 
 
-def test_who_finds_the_queue_full_is_told_so_as_in_any_other_refusal(slow: Server):
-    with full(slow):
+def test_who_finds_the_queue_full_is_told_so_as_in_any_other_refusal(slow: Server, tmp_path: Path):
+    with full(slow, tmp_path):
         own = slow.predict(text="x")
         annif = slow.post("/v1/projects/linear/suggest-batch", {"documents": []})
         other_host = slow.post("/v1/predict", {"text": "x"}, Host="elsewhere.example")
@@ -203,34 +207,32 @@ def test_who_finds_the_queue_full_is_told_so_as_in_any_other_refusal(slow: Serve
         assert answer.headers["Content-Type"] == "application/problem+json" and answer.headers["Date"]
     same = ("X-Content-Type-Options", "Content-Security-Policy", "Cache-Control", "Referrer-Policy")
     assert [own.headers[name] for name in same] == [slow.get("/livez").headers[name] for name in same]
-    refusals = [line for line in slow.log() if line["event"] == "refused"]
-    assert sum(line["requests"] for line in refusals) >= 2
+    wait_for(lambda: sum(line["requests"] for line in slow.log() if line["event"] == "refused") >= 2)
     assert 'longtail_requests_total{route="annif_suggest_batch",status="503"} 1' in slow.get("/metrics").body.decode()
 
 
-def test_a_connection_outlives_a_refusal_and_the_rest_of_the_body_is_ignored(slow: Server):
+def test_a_connection_outlives_a_refusal_and_the_rest_of_the_body_is_ignored(slow: Server, tmp_path: Path):
     head = (
         b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
     )
     body = b'{"text": "tiger"}'
-    with full(slow), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+    with full(slow, tmp_path), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
         raw.sendall(head)
         refused = raw.recv(65536)  # before any body
         raw.sendall(body[:5])
         time.sleep(0.05)
         raw.sendall(body[5:] + head + body)
         again = raw.recv(65536)
-    assert refused.startswith(b"HTTP/1.1 429 ") and again.startswith(b"HTTP/1.1 429 ")
-    with full(slow):
         closing = slow.ask("POST", "/v1/predict", body, JSON | {"Connection": "close"})
+    assert refused.startswith(b"HTTP/1.1 429 ") and again.startswith(b"HTTP/1.1 429 ")
     assert closing.status == 429 and closing.headers["Connection"] == "close"
 
 
-def test_a_body_that_does_not_end_after_a_refusal_ends_the_connection(slow: Server):
+def test_a_body_that_does_not_end_after_a_refusal_ends_the_connection(slow: Server, tmp_path: Path):
     head = (
         b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
     )
-    with full(slow), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+    with full(slow, tmp_path), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
         raw.sendall(head + b"{")
         assert raw.recv(65536).startswith(b"HTTP/1.1 429 ")
         assert raw.recv(65536) == b""  # after the second that a request may take to arrive

@@ -99,9 +99,10 @@ def test_a_full_queue_refuses_and_one_that_has_room_does_not():
         first = queue.submit(shout, ["x"], 9)
         await asyncio.sleep(0.05)
         waiting = [queue.submit(shout, ["y"], 9) for _ in range(2)]
-        with pytest.raises(Problem) as refused:
-            queue.submit(shout, ["z"], 9)
-        assert refused.value.status == 429 and refused.value.headers["Retry-After"] == "1"
+        for _ in range(2):  # what holds in an overload allows no more
+            with pytest.raises(Problem) as refused:
+                queue.submit(shout, ["z"], 9)
+            assert refused.value.status == 429 and refused.value.headers["Retry-After"] == "1"
         shout.go.set()
         await asyncio.gather(first, *waiting)
         assert await queue.submit(shout, ["z"], 9) == ["Z"]
