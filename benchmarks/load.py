@@ -1,12 +1,14 @@
 """An open-loop load generator: requests leave at a constant rate whether or not earlier ones were answered.
 
 Latency is counted from the moment a request was due, not from when it could be sent: a server that stalls cannot
-hide it.  Connections are kept alive; where all are busy another is opened.
+hide it.  Requests that are due are sent once a millisecond.  Connections are kept alive; where all are busy another is
+opened.  How late the generator itself is, which shares two cores with the server, is told beside (`late`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -14,6 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 MOST = 4000  # connections
+POOL = 32  # connections that are open before the first request
+AT_ONCE = 64  # requests that are sent before answers are read
 LATE = 30.0  # seconds that the last answers may take
 
 
@@ -22,24 +26,37 @@ class Outcome:
     """What became of the requests of one run."""
 
     rate: float
+    started: float = 0.0  # by time.monotonic
     seconds: float = 0.0
     sent: int = 0
     statuses: Counter = field(default_factory=Counter)
     wrong: int = 0  # answers with status 200 that are not the predictor's
     broken: int = 0  # connections that ended before the answer
-    latencies: dict[int, list[float]] = field(default_factory=dict)
+    latencies: dict[int, list[float]] = field(default_factory=dict)  # by status, from when requests were due
+    answers: dict[int, list[float]] = field(default_factory=dict)  # by status, from when requests were sent
+    late: list[float] = field(default_factory=list)  # from due to sent
     finished: list[float] = field(default_factory=list)  # when good answers came, by time.monotonic
+    failed: list[float] = field(default_factory=list)  # when others did
 
-    def add(self, status: int, due: float, now: float) -> None:
+    def add(self, status: int, due: float, sent: float, now: float) -> None:
         self.statuses[status] += 1
         self.latencies.setdefault(status, []).append(now - due)
-        if status == 200:
-            self.finished.append(now)
+        self.answers.setdefault(status, []).append(now - sent)
+        self.late.append(sent - due)
+        (self.finished if status == 200 else self.failed).append(now)
+
+    def last_trouble(self, slow: float) -> float:
+        """Seconds from the start to the last answer that was a refusal, or took longer than so many seconds."""
+        times = [at for at, latency in zip(self.finished, self.latencies.get(200, [])) if latency > slow]
+        return round(max([*times, *self.failed], default=self.started) - self.started, 2)
 
     def percentile(self, share: float, status: int = 200) -> float | None:
         """In milliseconds."""
-        found = self.latencies.get(status)
-        return round(1000 * float(np.percentile(found, share)), 2) if found else None
+        return percentile(self.latencies.get(status), share)
+
+    def since_sent(self, share: float, status: int = 200) -> float | None:
+        """In milliseconds, without what the generator itself was late."""
+        return percentile(self.answers.get(status), share)
 
     @property
     def errors(self) -> int:
@@ -58,17 +75,22 @@ class Outcome:
         }  # fmt: skip
 
 
+def percentile(seconds: list[float] | None, share: float) -> float | None:
+    """In milliseconds."""
+    return round(1000 * float(np.percentile(seconds, share)), 2) if seconds else None
+
+
 class Connection(asyncio.Protocol):
     """One connection: one request at a time."""
 
     def __init__(self, load: Load):
-        self.load, self.buffer, self.at, self.due, self.need = load, b"", -1, 0.0, None
+        self.load, self.buffer, self.at, self.due, self.sent, self.need = load, b"", -1, 0.0, 0.0, None
 
     def connection_made(self, transport):
         self.transport = transport
 
     def send(self, at: int, due: float) -> None:
-        self.at, self.due, self.buffer, self.need = at, due, b"", None
+        self.at, self.due, self.sent, self.buffer, self.need = at, due, time.monotonic(), b"", None
         self.transport.write(self.load.requests[at])
 
     def data_received(self, data: bytes) -> None:
@@ -95,20 +117,21 @@ class Load:
         self.port, self.requests = port, requests
         self.right = right or [None] * len(requests)
         self.idle: deque[Connection] = deque()
+        self.opening: set[asyncio.Task] = set()
         self.open = self.running = 0
+        self.end = math.inf  # when to stop, by time.monotonic
 
     async def run(self, rate: float, seconds: float) -> Outcome:
-        self.outcome, started = Outcome(rate), time.monotonic()
-        total, opening = int(rate * seconds), set()
-        for number in range(total):
-            due = started + number / rate
-            if (ahead := due - time.monotonic()) > 0:
-                await asyncio.sleep(ahead)
-            elif number % 50 == 0:
-                await asyncio.sleep(0)
-            self.outcome.sent += 1
-            self.running += 1
-            self._start(number % len(self.requests), due, opening)
+        self.outcome, total = Outcome(rate), int(rate * seconds)
+        await asyncio.gather(*(self._open() for _ in range(POOL)))
+        started, number = time.monotonic(), 0
+        self.outcome.started = started
+        while number < total and time.monotonic() < self.end:
+            due = min(total, int((time.monotonic() - started) * rate) + 1, number + AT_ONCE)
+            while number < due:
+                self._start(number % len(self.requests), started + number / rate)
+                number += 1
+            await asyncio.sleep(max(0.0, started + number / rate - time.monotonic()))
         until = time.monotonic() + LATE
         while self.running and time.monotonic() < until:
             await asyncio.sleep(0.01)
@@ -116,7 +139,13 @@ class Load:
         self.outcome.seconds, self.running = time.monotonic() - started, 0
         return self.outcome
 
-    def _start(self, at: int, due: float, opening: set) -> None:
+    def end_in(self, seconds: float) -> None:
+        """Send requests for so long, and then no more."""
+        self.end = time.monotonic() + seconds
+
+    def _start(self, at: int, due: float) -> None:
+        self.outcome.sent += 1
+        self.running += 1
         while self.idle:
             connection = self.idle.pop()
             if not connection.transport.is_closing():
@@ -126,25 +155,31 @@ class Load:
             self.outcome.broken += 1
             self.running -= 1
             return
-        self.open += 1
         task = asyncio.create_task(self._open(at, due))
-        opening.add(task)
-        task.add_done_callback(opening.discard)
+        self.opening.add(task)
+        task.add_done_callback(self.opening.discard)
 
-    async def _open(self, at: int, due: float) -> None:
+    async def _open(self, at: int = -1, due: float = 0.0) -> None:
+        """Another connection, for a request or for later."""
         loop = asyncio.get_running_loop()
+        self.open += 1
         try:
             _, connection = await loop.create_connection(lambda: Connection(self), "127.0.0.1", self.port)
         except OSError:
             self.open -= 1
-            self.running -= 1
-            self.outcome.broken += 1
+            self.running -= at >= 0
+            self.outcome.broken += at >= 0
             return
-        connection.send(at, due)
+        if at < 0:
+            self.idle.append(connection)
+        else:
+            connection.send(at, due)
 
     def answered(self, connection: Connection, status: int, body: bytes) -> None:
+        if connection.at < 0:  # one that was never used, and is told so (408)
+            return
         self.running -= 1
-        self.outcome.add(status, connection.due, time.monotonic())
+        self.outcome.add(status, connection.due, connection.sent, time.monotonic())
         right = self.right[connection.at]
         if status == 200 and right is not None and body != right:
             self.outcome.wrong += 1

@@ -10,6 +10,7 @@ has, and no method here changes a trained label by one document.  New labels com
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Sequence
@@ -95,7 +96,7 @@ async def suggest(request: Request) -> Response:
     served = _served(state, request)
     _check_language(given, state)
     results = await _suggested(state, request, served, [text], limit, threshold)
-    return await unhurried(limit, JSONResponse, {"results": results[0]})
+    return Response(f'{{"results": {results[0]}}}', media_type="application/json")
 
 
 async def suggest_batch(request: Request) -> Response:
@@ -110,8 +111,8 @@ async def suggest_batch(request: Request) -> Response:
     served = _served(state, request)
     _check_language(query, state)
     results = await _suggested(state, request, served, [text for text, _ in documents], limit, threshold)
-    answers = [{"document_id": id, "results": found} for (_, id), found in zip(documents, results)]
-    return await unhurried(limit * len(documents), JSONResponse, answers)
+    answers = (f'{{"document_id": {json.dumps(id)}, "results": {all}}}' for (_, id), all in zip(documents, results))
+    return Response(f"[{', '.join(answers)}]", media_type="application/json")
 
 
 async def _plain_413(reading: Any) -> Any:  # noqa: ANN401 - what it reads
@@ -167,28 +168,25 @@ def _check_language(given: Fields, state: State) -> None:
 
 async def _suggested(
     state: State, request: Request, served: Served, texts: list[str], limit: int, threshold: float
-) -> list[list[dict[str, Any]]]:
+) -> list[str]:
+    """The suggestions for each text, as JSON."""
     state.note(request, model=served.name, texts=len(texts))
     if any(len(text.encode("utf-8", "surrogatepass")) > state.settings.limits.text_bytes for text in texts):
         raise TooLarge(f"a text has more than {state.settings.limits.text_bytes:,} bytes")
     if not texts or limit == 0:
-        return [[] for _ in texts]
+        return ["[]" for _ in texts]
     rows = await state.answer(request, Rank(served, min(limit, state.settings.limits.k)), texts)
     return await unhurried(limit * len(texts), _all_results, served, rows, threshold)
 
 
-def _all_results(served: Served, rows: Sequence[Row], threshold: float) -> list[list[dict[str, Any]]]:
+def _all_results(served: Served, rows: Sequence[Row], threshold: float) -> list[str]:
     return [_results(served, row, threshold) for row in rows]
 
 
-def _results(served: Served, row: Row, threshold: float) -> list[dict[str, Any]]:
+def _results(served: Served, row: Row, threshold: float) -> str:
     """Labels as Annif's subjects; those that score nothing are none."""
-    found = []
-    for at, score in row.above(threshold):
-        if score > 0:
-            label = served.predictor.labels[at]
-            found.append({"uri": label.id, "label": label.name, "notation": None, "score": score})
-    return found
+    found = (f"{served.subject(at)}{score!r}}}" for at, score in row.above(threshold) if score > 0)
+    return f"[{', '.join(found)}]"
 
 
 # -- learning, and languages -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from longtail.serve import annif, describing, labelling, operating, predicting
 from longtail.serve.guard import Guard
@@ -26,6 +26,25 @@ def by_method(answers: dict[str, Answers]) -> Answers:
         return await chosen(request)
 
     return answer
+
+
+class Routes:
+    """Finds what answers: at once where the address is fixed, by patterns where a part of it is a name."""
+
+    def __init__(self, addresses: dict[str, dict[str, Answers]]):
+        self._fixed = {(method, at): one for at, ways in addresses.items() for method, one in ways.items()}
+        routes = [Route(at, by_method(ways), methods=list(ways)) for at, ways in addresses.items()]
+        self._patterns = Router(routes, redirect_slashes=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        answers = self._fixed.get((scope["method"], scope["path"]))
+        if answers is None:
+            await self._patterns(scope, receive, send)
+            return
+        scope["endpoint"], scope["path_params"] = answers, {}
+        response = await answers(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 def build(state: State) -> Guard:
@@ -60,11 +79,10 @@ def build(state: State) -> Guard:
     addresses: dict[str, dict[str, Answers]] = {}
     for address, method, answers, _ in table:
         addresses.setdefault(address, {})[method] = answers
-    routes = [Route(address, by_method(answers), methods=list(answers)) for address, answers in addresses.items()]
     names: dict[object, str] = {answers: name for _, _, answers, name in table}
     plain = {address: name for address, _, _, name in table}  # for what is refused before it is routed
 
     def name_of(scope: Scope) -> str:
         return names.get(scope.get("endpoint")) or plain.get(scope["path"], "none")
 
-    return Guard(state, Router(routes, redirect_slashes=False), name_of)
+    return Guard(state, Routes(addresses), name_of)

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from longtail.serve.guard import Guard
 from longtail.serve.meter import Meter
 from longtail.serve.settings import Limits
-from longtail.serve.state import LEAVING
+from longtail.serve.state import ARRIVED, LEAVING
 
 PIPELINED = 16  # requests that a client may send before it reads an answer
 LONGEST_HEADERS = 32_768  # bytes of a request line and all headers
 
 
-def connection_class(limits: Limits, meter: Meter) -> type[HttpToolsProtocol]:
+def connection_class(limits: Limits, meter: Meter, guard: Guard) -> type[HttpToolsProtocol]:
     """The class of connections with these limits."""
-    return type("Bounded", (Connection,), {"limits": limits, "meter": meter})
+    return type("Bounded", (Connection,), {"limits": limits, "meter": meter, "guard": guard})
 
 
 class Connection(HttpToolsProtocol):
@@ -31,6 +33,7 @@ class Connection(HttpToolsProtocol):
 
     limits: Limits
     meter: Meter
+    guard: Guard
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client connects; one too many is turned away."""
@@ -40,6 +43,8 @@ class Connection(HttpToolsProtocol):
         self._reason = "this is not HTTP"
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._answered = False  # the request was refused when its headers were there; its body is of no use
+        self._read = 0.0  # when the latest bytes were read
         self.meter.gauge("connections", len(self.connections))
         if len(self.connections) > self.limits.connections:
             transport.abort()
@@ -59,8 +64,11 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Count what arrives before the headers are complete."""
         self._head += len(data)
+        self._read = time.perf_counter()
         waiting = self._timer is not None
         super().data_received(data)
+        if self._answered and self._timer is None:  # more of the body is to come
+            self._timer = self.loop.call_later(self.limits.arrival, self.transport.abort)
         if waiting and self._timer is not None and self._head > LONGEST_HEADERS and not self.transport.is_closing():
             self._refuse(431, f"the headers are longer than {LONGEST_HEADERS:,} bytes")
 
@@ -77,7 +85,23 @@ class Connection(HttpToolsProtocol):
         if len(self.pipeline) >= PIPELINED:
             self._reason = f"more than {PIPELINED} requests wait on one connection; read answers first"
             raise httptools.HttpParserError(self._reason)
-        super().on_headers_complete()
+        if not self._turned_away():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body is there."""
+        if not self._answered:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        if not self._answered:
+            self.scope[ARRIVED] = True  # type: ignore[literal-required]
+            super().on_message_complete()
+            return
+        self._answered = False
+        self._cancel_timer()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP gets a problem like everything else."""
@@ -93,6 +117,24 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()
+
+    # -- overload ------------------------------------------------------------------------------------------------------
+
+    def _turned_away(self) -> bool:
+        """Refuse a request that finds the queue full, without a task of its own; whether it was."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            return False  # answers keep their order
+        refusal = self.guard.turned_away(self.parser.get_method(), self.url, self.headers)
+        if refusal is None:
+            return False
+        keep = self.parser.should_keep_alive() and not self.expect_100_continue
+        date = b"".join(b"%s: %s\r\n" % pair for pair in self.server_state.default_headers)
+        self.transport.write(STATUS_LINE[refusal.status] + date + (refusal.kept if keep else refusal.closed))
+        if not keep:
+            self.transport.close()
+        self._answered = True
+        self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
+        return True
 
     # -- time ----------------------------------------------------------------------------------------------------------
 

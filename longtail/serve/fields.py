@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from longtail.serve.problems import ClientLeft, Problem
 from longtail.serve.settings import Limits
+from longtail.serve.state import ARRIVED
 
 HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
@@ -34,22 +35,26 @@ async def read_body(request: Request, kind: str, limits: Limits) -> bytes:
     if not announced.isdecimal() or len(announced) > 18 or int(announced) > limits.body_bytes:
         raise too_large(limits)
     try:
+        if request.scope.get(ARRIVED):  # as nearly always: nothing to wait for
+            return await _read(request, limits)
         async with asyncio.timeout(limits.arrival):
             return await _read(request, limits)
     except TimeoutError:
         raise Problem(408, f"the request did not arrive within {limits.arrival:g} s", headers=CLOSE) from None
-    except ClientDisconnect:
-        raise ClientLeft from None
 
 
 async def _read(request: Request, limits: Limits) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
+    parts, size, more = [], 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        part, more = message.get("body", b""), message.get("more_body", False)
         size += len(part)
         if size > limits.body_bytes:
             raise too_large(limits)
         parts.append(part)
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def too_large(limits: Limits) -> Problem:

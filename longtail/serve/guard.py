@@ -18,6 +18,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longtail.errors import ConfigError, LongtailError
+from longtail.serve.headers import HEADERS
+from longtail.serve.overload import ANNIF, REFUSALS, WAITING, Headers, Refusal, Refusals, ending_of
 from longtail.serve.problems import LEFT, ClientLeft, Problem, overloaded
 from longtail.serve.settings import is_loopback
 from longtail.serve.state import NOTES, STATE, State
@@ -25,19 +27,6 @@ from longtail.serve.state import NOTES, STATE, State
 # Without a token: whether the process lives, whether it is ready, and the page, which asks for the token.
 OPEN = ("/livez", "/readyz", "/", "/v1/limits")
 OPEN_BELOW = "/page/"
-PREDICTS = ("/v1/predict", "/suggest", "/suggest-batch")  # how paths end that wait in the queue
-
-CSP = (
-    b"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    b"object-src 'none'"
-)
-HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"content-security-policy", CSP),
-]
 
 
 class Guard:
@@ -48,6 +37,7 @@ class Guard:
         token = state.settings.token
         self._token = None if token is None else _digest(f"Bearer {token}".encode())
         self._running = 0
+        self.refusals = Refusals(state.meter, state.log)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
@@ -62,11 +52,17 @@ class Guard:
         finally:
             self._running -= 1
             self.state.meter.gauge("requests_in_progress", self._running)
-            self._record(scope, answer.status, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            if answer.refused:
+                self.refusals.count(self.name_of(scope), answer.status, seconds)
+            else:
+                self._record(scope, answer.status, seconds)
 
     async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         try:
-            self._admit(scope)
+            self._admit(scope["method"], scope["path"], scope["headers"])
+            if self._must_refuse(scope):
+                raise overloaded()
             await self.routes(scope, receive, answer)
             return
         except (Problem, HTTPException, LongtailError) as error:
@@ -77,32 +73,47 @@ class Guard:
             self.state.log.say("error", "error", path=scope["path"], traceback=traceback.format_exc())
             problem = Problem(500, "the server made a mistake; its log has the details")
         if not answer.status:
+            answer.refused = problem.status == 429
             problem = self._shaped(problem, scope)
             await problem.response()(scope, receive, answer)
 
+    def _must_refuse(self, scope: Scope) -> bool:
+        """Whether the queue is full and this would wait in it: then its body need not be read."""
+        return scope["method"] == "POST" and scope["path"].endswith(WAITING) and self.state.queue.full
+
     def _shaped(self, problem: Problem, scope: Scope) -> Problem:
         """Annif's clients know 503 where ours get 429."""
-        if problem.status == 429:
-            self.state.meter.count("refused_total")
-            if scope["path"].startswith(("/v1/projects/", "/v1/detect-language")):
-                return Problem(503, problem.detail, headers=problem.headers)
+        if problem.status == 429 and scope["path"].startswith(ANNIF):
+            return Problem(503, problem.detail, headers=problem.headers)
         return problem
 
     # -- admission -----------------------------------------------------------------------------------------------------
 
-    def _admit(self, scope: Scope) -> None:
-        path = scope["path"]
-        wanted = dict.fromkeys((b"host", b"origin", b"authorization", b"sec-fetch-site"))
-        for name, value in scope["headers"]:
+    def turned_away(self, method: bytes, target: bytes, headers: Headers) -> Refusal | None:
+        """The answer to a request that finds the queue full, before anything is made of it; or None.
+
+        With more requests than can be answered, this is what the server does most.
+        """
+        refusal = REFUSALS.get(ending_of(target)) if method == b"POST" else None
+        if refusal is None or not self.state.queue.full:
+            return None
+        try:
+            self._admit("POST", target.decode("ascii").partition("?")[0], headers)
+        except (Problem, UnicodeDecodeError):
+            return None  # the longer way tells why
+        return refusal
+
+    def _admit(self, method: str, path: str, headers: Headers) -> None:
+        """Raises where this client may not ask this."""
+        wanted = dict.fromkeys((b"host", b"origin", b"authorization"))
+        for name, value in headers:
             if name in wanted:
                 wanted[name] = value
-        self._check_origin(scope["method"], wanted)
+        self._check_origin(method, wanted)
         if self._token is None:
             self._check_host(wanted[b"host"])
         elif path not in OPEN and not path.startswith(OPEN_BELOW):
             self._check_token(wanted[b"authorization"])
-        if self.state.queue.full and path.endswith(PREDICTS) and scope["method"] == "POST":
-            raise overloaded()
 
     def _check_host(self, given: bytes | None) -> None:
         """A page of another host can have its name lead here, and would then be taken for ours (DNS rebinding)."""
@@ -146,7 +157,7 @@ class Answer:
     """What is sent, with the headers that every answer has; `status` is 0 until it begins."""
 
     def __init__(self, send: Send):
-        self._send, self.status = send, 0
+        self._send, self.status, self.refused = send, 0, False
 
     async def __call__(self, message: Message) -> None:
         """Pass a message on."""

@@ -22,8 +22,9 @@ STATUSES = (
     200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 499, 500, 501, 503, 504, 0,
 )  # fmt: skip
 SECONDS = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+REFUSALS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-GAUGES = ("requests_in_progress", "queue_requests", "queue_texts", "connections")
+GAUGES = ("requests_in_progress", "queue_requests", "queue_texts", "connections", "workers_ready")
 COUNTERS = ("texts_total", "refused_total", "log_lines_dropped_total", "reloads_total", "reloads_refused_total",
             "worker_starts_total")  # fmt: skip
 HELP = {
@@ -31,6 +32,7 @@ HELP = {
     "queue_requests": "Requests that wait to be predicted.",
     "queue_texts": "Texts that wait to be predicted.",
     "connections": "Open connections.",
+    "workers_ready": "Workers whose models are open.",
     "texts_total": "Texts predicted.",
     "refused_total": "Requests refused because the queue was full.",
     "log_lines_dropped_total": "Log lines that could not be written.",
@@ -77,6 +79,7 @@ def _laid_out() -> tuple[dict[str, Histogram], dict[str, int], int]:
         ("batch_texts", "Texts predicted together.", SIZES),
         ("predict_seconds", "Time to predict a batch.", SECONDS),
         ("queue_seconds", "Time that a request waited to be predicted.", SECONDS),
+        ("refusal_seconds", "Time from reading a request to refusing it because the queue was full.", REFUSALS),
     ):
         histograms[name] = Histogram(name, about, place, bounds)
         place += histograms[name].width
@@ -127,6 +130,11 @@ class Meter:
         """A request was answered."""
         self.count(f"{route} {status if status in STATUSES else 0}")
         self._observe(HISTOGRAMS[route], seconds)
+
+    def refusal(self, seconds: float) -> None:
+        """A request found the queue full."""
+        self.count("refused_total")
+        self._observe(HISTOGRAMS["refusal_seconds"], seconds)
 
     def waiting(self, requests: int, texts: int) -> None:
         """So many wait."""

@@ -6,7 +6,8 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +40,7 @@ class Served:
     size: int  # bytes on disk
     mergeable: bool = True  # whether a text is answered alike, to the last bit, whatever texts are beside it
     rendered: dict[int, str] = field(default_factory=dict, repr=False)
+    subjects: dict[int, str] = field(default_factory=dict, repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
@@ -58,14 +60,26 @@ class Served:
 
     def label(self, at: int) -> str:
         """JSON of a label, open at the end: the score is still to come."""
-        known = self.rendered.get(at)
-        if known is None:
-            label = self.predictor.labels[at]
-            about = {"index": at, "id": label.id, "name": label.name, "count": int(self.predictor.counts[at])}
-            known = json.dumps(about)[:-1] + ', "score": '
-            if len(self.rendered) < REMEMBERED:
-                self.rendered[at] = known
-        return known
+        return self.rendered.get(at) or self._keep(self.rendered, at, self._about)
+
+    def subject(self, at: int) -> str:
+        """The same as Annif has it."""
+        return self.subjects.get(at) or self._keep(self.subjects, at, self._subject)
+
+    def _about(self, at: int) -> dict[str, Any]:
+        label = self.predictor.labels[at]
+        return {"index": at, "id": label.id, "name": label.name, "count": int(self.predictor.counts[at])}
+
+    def _subject(self, at: int) -> dict[str, Any]:
+        label = self.predictor.labels[at]
+        return {"uri": label.id, "label": label.name, "notation": None}
+
+    @staticmethod
+    def _keep(known: dict[int, str], at: int, about: Callable[[int], dict[str, Any]]) -> str:
+        text = json.dumps(about(at))[:-1] + ', "score": '
+        if len(known) < REMEMBERED:
+            known[at] = text
+        return text
 
 
 @dataclass(frozen=True)
@@ -155,11 +169,25 @@ def answers_alike(predictor: Predictor) -> bool:
     )
 
 
+def warm_up_added(predictor: Predictor) -> None:
+    """Compile what runs only in models with labels added, where the method can add any.
+
+    Without a cache on disk this takes seconds, which a request's deadline may not leave.
+    """
+    with suppress(Exception):  # whoever adds labels hears of it
+        predictor.add_labels([NOBODY_S]).rank(Documents.of(["", NOBODY_S["text"]]), 10)
+
+
+NOBODY_S: dict[str, Any] = {
+    "id": "\0longtail", "name": "label of nobody", "text": "a label that nobody has", "examples": ["a text about it"],
+}  # fmt: skip
+
+
 class Models:
     """Models by name; the first answers where none is named."""
 
-    def __init__(self, places: dict[str, Path]):
-        self.places = places
+    def __init__(self, places: dict[str, Path], grow: bool = True):
+        self.places, self._grow = places, grow  # whether labels may be added
         self._served: dict[str, Served] = {}
 
     @property
@@ -170,7 +198,10 @@ class Models:
     def open_all(self) -> None:
         """Open every model; raises where one is refused."""
         for name, place in self.places.items():
-            self._served[name] = open_served(name, place)
+            served = open_served(name, place)
+            if self._grow:
+                warm_up_added(served.predictor)
+            self._served[name] = served
 
     def all(self) -> list[Served]:
         """In the order in which they were named."""
@@ -205,5 +236,7 @@ class Models:
         predictor = old.predictor.add_labels(labels)
         checksum = hashlib.sha256(f"{old.checksum} {json.dumps(labels)}".encode()).hexdigest()
         return replace(
-            old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, lock=threading.Lock()
-        )
+            old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, subjects={},
+            lock=threading.Lock(),
+            mergeable=answers_alike(predictor),
+        )  # fmt: skip

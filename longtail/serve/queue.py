@@ -5,6 +5,10 @@
 
 Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
 the oldest of them takes along all that ask for the same.  So batches grow with the load, and there is no timer.
+
+A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
+before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
+more requests, only later; so fewer may wait (`busy_queue`) until nobody was refused for a moment.
 """
 
 from __future__ import annotations
@@ -48,6 +52,9 @@ class Job:
     since: float = field(default_factory=time.monotonic)
 
 
+CALM = 0.2  # seconds without a refusal that end an overload
+
+
 class Queue:
     """Jobs that wait, and the thread that does them."""
 
@@ -58,17 +65,26 @@ class Queue:
         self._texts = 0
         self._changed = threading.Condition()
         self._closed = False
+        self._overloaded = 0.0  # until when, by time.monotonic
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
 
     @property
     def full(self) -> bool:
         """Whether not even one text more may wait."""
-        return len(self._waiting) >= self.limits.queue or self._texts >= self.limits.queue_texts
+        return not self._has_room(1)
+
+    def _has_room(self, texts: int) -> bool:
+        waiting, now = len(self._waiting), time.monotonic()
+        most = self.limits.queue if now >= self._overloaded else min(self.limits.busy_queue, self.limits.queue)
+        if waiting == 0 or (waiting < most and self._texts + texts <= self.limits.queue_texts):
+            return True
+        self._overloaded = now + CALM
+        return False
 
     def submit(self, work: Work, texts: list[str], seconds: float) -> asyncio.Future[Sequence[Any]]:
         """The results, in time; cancel it to be forgotten.  Raises where too many wait."""
-        if self.full or self._texts + len(texts) > self.limits.queue_texts:
+        if not self._has_room(len(texts)):
             raise overloaded()
         job = Job(work, texts, time.monotonic() + seconds, self.loop.create_future())
         with self._changed:

@@ -16,7 +16,8 @@ from longtail.serve.problems import ClientLeft, starting, too_late
 from longtail.serve.queue import Queue, Work
 from longtail.serve.settings import Settings
 
-STATE, LEAVING, NOTES = "longtail.state", "longtail.leaving", "longtail.notes"  # our keys in an ASGI scope
+# Our keys in an ASGI scope.
+STATE, LEAVING, NOTES, ARRIVED = "longtail.state", "longtail.leaving", "longtail.notes", "longtail.arrived"
 
 
 class Control(Protocol):

@@ -58,7 +58,7 @@ class Worker:
         self.successor = successor  # of a worker that died; the others answer while it opens the models
         self.meter = Meter(board, number)
         self.log = Log(dropped=lambda lines: self.meter.count("log_lines_dropped_total", lines))
-        self.models = Models(settings.models)
+        self.models = Models(settings.models, grow=settings.workers == 1 or settings.save_labels)
         self.refused: Exception | None = None  # why a model could not be opened at the start
 
     def run(self) -> None:
@@ -100,9 +100,9 @@ class Worker:
         return Alone(*words) if self.line is None else Together(*words, self.line)
 
     def _config(self) -> uvicorn.Config:
-        limits = self.settings.limits
+        limits, guard = self.settings.limits, build(self.state)
         return uvicorn.Config(
-            build(self.state), loop="none", http=connection_class(limits, self.meter), ws="none", lifespan="off",
+            guard, loop="none", http=connection_class(limits, self.meter, guard), ws="none", lifespan="off",
             log_config=None, access_log=False, server_header=False, proxy_headers=False, backlog=2048,
             timeout_keep_alive=int(limits.idle), timeout_graceful_shutdown=int(limits.drain),
         )  # fmt: skip
@@ -118,6 +118,7 @@ class Worker:
         gc.collect()
         gc.freeze()  # models and modules stay; looking at them again would only pause answers
         names = list(self.settings.models)
+        self.meter.gauge("workers_ready", 1)
         self.log.say("ready", pid=os.getpid(), models=names, seconds=round(time.monotonic() - started, 3))
         if self.line is None:
             self.greet(greeting(self.settings, self.listener))

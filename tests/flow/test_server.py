@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,65 @@ def test_a_full_queue_refuses_at_once(slow: Server):
     assert all(seconds < 0.2 and after == "1" for status, seconds, after in answers if status == 429)
     assert slow.get("/livez").status == 200
     assert slow.predict(text=word(1)).status == 200
+
+
+@contextmanager
+def full(server: Server, tmp_path: Path) -> Iterator[None]:
+    """With its queue full: one request is predicted, three wait."""
+    end = tmp_path / "end"
+    asked = [threading.Thread(target=server.predict, kwargs={"text": text}) for text in (f"until {end}", "a", "b", "c")]
+    asked[0].start()
+    wait_for(end.with_suffix(".begun").exists, 20)
+    for one in asked[1:]:
+        one.start()
+    wait_for(lambda: "longtail_queue_requests 3" in server.get("/metrics").body.decode(), 20)
+    yield
+    end.touch()
+    for one in asked:
+        one.join()
+
+
+def test_who_finds_the_queue_full_is_told_so_as_in_any_other_refusal(slow: Server, tmp_path: Path):
+    with full(slow, tmp_path):
+        own = slow.predict(text="x")
+        annif = slow.post("/v1/projects/linear/suggest-batch", {"documents": []})
+        other_host = slow.post("/v1/predict", {"text": "x"}, Host="elsewhere.example")
+        page_of_another_host = slow.post("/v1/predict", {"text": "x"}, Origin="http://elsewhere.example")
+    assert (own.status, annif.status, other_host.status, page_of_another_host.status) == (429, 503, 421, 403)
+    for answer in (own, annif):
+        assert answer.json["status"] == answer.status and "ask again" in answer.json["detail"]
+        assert answer.headers["Content-Type"] == "application/problem+json" and answer.headers["Date"]
+    same = ("X-Content-Type-Options", "Content-Security-Policy", "Cache-Control", "Referrer-Policy")
+    assert [own.headers[name] for name in same] == [slow.get("/livez").headers[name] for name in same]
+    wait_for(lambda: sum(line["requests"] for line in slow.log() if line["event"] == "refused") >= 2)
+    assert 'longtail_requests_total{route="annif_suggest_batch",status="503"} 1' in slow.get("/metrics").body.decode()
+
+
+def test_a_connection_outlives_a_refusal_and_the_rest_of_the_body_is_ignored(slow: Server, tmp_path: Path):
+    head = (
+        b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    )
+    body = b'{"text": "tiger"}'
+    with full(slow, tmp_path), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+        raw.sendall(head)
+        refused = raw.recv(65536)  # before any body
+        raw.sendall(body[:5])
+        time.sleep(0.05)
+        raw.sendall(body[5:] + head + body)
+        again = raw.recv(65536)
+        closing = slow.ask("POST", "/v1/predict", body, JSON | {"Connection": "close"})
+    assert refused.startswith(b"HTTP/1.1 429 ") and again.startswith(b"HTTP/1.1 429 ")
+    assert closing.status == 429 and closing.headers["Connection"] == "close"
+
+
+def test_a_body_that_does_not_end_after_a_refusal_ends_the_connection(slow: Server, tmp_path: Path):
+    head = (
+        b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+    )
+    with full(slow, tmp_path), socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+        raw.sendall(head + b"{")
+        assert raw.recv(65536).startswith(b"HTTP/1.1 429 ")
+        assert raw.recv(65536) == b""  # after the second that a request may take to arrive
 
 
 def test_health_and_metrics_answer_while_the_queue_is_full(slow: Server):

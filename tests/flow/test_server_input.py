@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from longtail import fit
 from longtail.corpus import Splits
+from tests.fuzzing import fuzz
 from tests.planted import word
 from tests.serving import Server, running
 
@@ -279,78 +278,14 @@ def test_pipelined_requests_are_answered_in_order(server: Server):
 # -- random ------------------------------------------------------------------------------------------------------------
 
 
-PATHS = (
-    "/v1/predict", "/v1/models", "/v1/models/linear", "/v1/labels", "/v1/labels/L1", "/v1/limits", "/metrics", "/",
-    "/v1/projects/linear/suggest", "/v1/projects/linear/suggest-batch", "/v1/projects/linear/learn", "/v1/projects",
-    "/v1/vocabs", "/v1/detect-language", "/v1/", "/openapi.json", "/page/x", "/v1/projects/nobody",
-)  # fmt: skip
-METHODS = ["POST"] * 6 + ["GET"] * 3 + ["PUT", "HEAD", "DELETE", "OPTIONS", "PATCH"]
-KINDS = ["application/json"] * 5 + ["application/x-www-form-urlencoded"] * 3 + ["text/plain", "", "a/b"]
-JUNK = ("1", "0", "-1", "1e9", "nan", "%00", "%ff", "%F0%9F%98%80", "aaaa", word(4), "", "true")
-PLAIN = (
-    None, True, False, 0, 1, 5, -1, 2**70, 0.5, 1e300, float("nan"), "", "auto", "linear", "en", "\ud800", "\U0001f600",
-    "\0", word(3), "x" * 2999,
-)  # fmt: skip
-NAMES = (
-    "text", "texts", "model", "k", "threshold", "documents", "document_id", "metadata", "languages", "labels", "id",
-    "name", "examples", "subjects", "uri", "other",
-)  # fmt: skip
-
-
-def fuzzed(rng: random.Random) -> tuple[str, str, bytes, dict[str, str]]:
-    """A request that somebody's broken program could send."""
-    path, kind = rng.choice(PATHS), rng.choice(KINDS)
-    if rng.random() < 0.3:
-        path += "?" + pairs(rng, ("q", "k", "limit", "model", "threshold", "x"))
-    if "form" in kind and rng.random() < 0.8:
-        body = pairs(rng, ("text", "limit", "threshold", "language", "metadata_x", "y")).encode()
-    else:
-        body = json.dumps(value(rng, 4)).encode("utf-8", "surrogatepass")
-    if rng.random() < 0.1:
-        at = rng.randrange(len(body) + 1)
-        body = body[:at] + rng.randbytes(rng.randrange(5)) + body[at + rng.randrange(3) :]
-    return rng.choice(METHODS), path, body, {"Content-Type": kind}
-
-
-def pairs(rng: random.Random, names: tuple[str, ...]) -> str:
-    return "&".join(f"{rng.choice(names)}={rng.choice(JUNK)}" for _ in range(rng.randrange(5)))
-
-
-def value(rng: random.Random, depth: int) -> Any:
-    if depth == 0 or rng.random() < 0.2:
-        return rng.choice(PLAIN)
-    if rng.random() < 0.75:
-        return {name: value(rng, depth - 1) for name in rng.sample(NAMES, rng.randrange(5))}
-    return [value(rng, depth - 1) for _ in range(rng.randrange(6))]
-
-
-def fuzz(server: Server, count: int, seed: int) -> dict[int, int]:
-    """How often each status came."""
-    rng, statuses, connection = random.Random(seed), dict[int, int](), server.connect()
-    for _ in range(count):
-        method, path, body, headers = fuzzed(rng)
-        try:
-            connection.request(method, path, body, headers)
-            answer = connection.getresponse()
-            received = answer.read()
-        except OSError:  # closed after a refusal
-            connection.close()
-            connection = server.connect()
-            continue
-        if answer.headers.get("Connection") == "close":
-            connection.close()
-        statuses[answer.status] = statuses.get(answer.status, 0) + 1
-        assert answer.status < 500, (method, path, body, received)
-    connection.close()
-    return statuses
-
-
 def test_thousands_of_random_requests_get_no_5xx(server: Server):
-    statuses = fuzz(server, 4000, seed=1)
+    statuses, mistakes = fuzz(server.port, 4000, seed=1)
+    assert mistakes == []
     assert statuses[200] > 100 and statuses[422] > 30 and statuses[400] > 100
     assert server.predict(text=word(1)).json["results"][0]["labels"][0]["name"] == word(1)
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_random_requests_get_no_5xx(server: Server):
-    assert sum(fuzz(server, 100_000, seed=2).values()) > 90_000
+    statuses, mistakes = fuzz(server.port, 100_000, seed=2)
+    assert mistakes == [] and statuses.total() > 90_000

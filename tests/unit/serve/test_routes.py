@@ -109,6 +109,24 @@ def test_labels_are_added_in_memory_and_found_at_once(place: Path):
     assert before == (409, before[1]) and before[1]["detail"] == "this method cannot add labels"
 
 
+def test_a_model_that_is_opened_has_run_what_added_labels_need(place: Path, monkeypatch: pytest.MonkeyPatch):
+    grown: list[int] = []
+    rank = Predictor.rank
+
+    def watched(self: Predictor, documents: Any, k: int = 5) -> Any:
+        grown.append(self.about.added)
+        return rank(self, documents, k)
+
+    monkeypatch.setattr(Predictor, "rank", watched)
+    Models({"linear": place}, grow=False).open_all()
+    assert set(grown) == {0}
+    models = Models({"linear": place})
+    models.open_all()
+    assert grown[-1] == 1 and models["linear"].predictor.about.added == 0
+    served = models.grown("linear", [{"id": "new", "name": "novelty"}])
+    assert grown[-1] == 1 and served.predictor.about.added == 1  # it answered before anybody asks it
+
+
 def test_labels_are_saved_where_the_server_was_told_so(place: Path, tmp_path: Path):
     import shutil
 

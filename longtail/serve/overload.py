@@ -1,0 +1,77 @@
+"""Requests that find the queue full: their whole answer is made before, and the log hears of them once a second."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from longtail.serve.headers import HEADERS
+from longtail.serve.logs import Log
+from longtail.serve.meter import Meter
+from longtail.serve.problems import Problem, overloaded
+
+Headers = Iterable[tuple[bytes, bytes]]
+ANNIF = ("/v1/projects/", "/v1/detect-language")  # whose clients know 503 where ours get 429
+PREDICTS = "/v1/predict"
+SUGGESTS = {"/suggest": "annif_suggest", "/suggest-batch": "annif_suggest_batch"}
+WAITING = (PREDICTS, *SUGGESTS)  # how paths end that wait in the queue
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer."""
+
+    route: str  # as metrics call it
+    status: int
+    kept: bytes  # what comes after the status line and the date, where the connection stays open
+    closed: bytes  # the same where it does not
+
+
+def _refusal(route: str, status: int) -> Refusal:
+    """The same answer that the longer way through the guard gives."""
+    told = overloaded()
+    response = Problem(status, told.detail, headers=told.headers).response()
+    pairs = [*response.raw_headers, *HEADERS, (b"cache-control", b"no-store")]
+    head, body = b"".join(b"%s: %s\r\n" % pair for pair in pairs), bytes(response.body)
+    return Refusal(route, status, head + b"\r\n" + body, head + b"connection: close\r\n\r\n" + body)
+
+
+REFUSALS = {PREDICTS.encode(): _refusal("predict", HTTPStatus.TOO_MANY_REQUESTS)} | {
+    ending.encode(): _refusal(route, HTTPStatus.SERVICE_UNAVAILABLE) for ending, route in SUGGESTS.items()
+}
+
+
+def ending_of(target: bytes) -> bytes:
+    """The part of an address that says whether it waits in the queue.
+
+    >>> ending_of(b"/v1/predict?x"), ending_of(b"/v1/projects/demo/suggest"), ending_of(b"/v1/projects/a/b/suggest")
+    (b'/v1/predict', b'/suggest', b'')
+    """
+    path = target.partition(b"?")[0]
+    if not path.startswith(b"/v1/projects/"):
+        return path
+    parts = path.split(b"/")
+    return b"/" + parts[4] if len(parts) == 5 else b""
+
+
+class Refusals:
+    """How many there were."""
+
+    def __init__(self, meter: Meter, log: Log):
+        self.meter, self.log = meter, log
+        self._untold = 0
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """A request was refused, so long after it was read."""
+        self.meter.refusal(seconds)
+        self.meter.request(route, status, seconds)
+        if self._untold == 0:
+            asyncio.get_running_loop().call_later(1.0, self._tell)
+        self._untold += 1
+
+    def _tell(self) -> None:
+        """One line a second: an overload must not be made worse by telling of it."""
+        self.log.say("refused", "warning", requests=self._untold, reason="the queue was full")
+        self._untold = 0
