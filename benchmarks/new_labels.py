@@ -20,10 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail
+from benchmarks.families import without_families
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.config import parse_assignment, read_toml
 from longtail.corpus import PAD, Corpus, Documents, Splits
+from longtail.data.divide import divide
 from longtail.data.new_labels import NewLabel
 from longtail.features.bags import Bags
 from longtail.features.tfidf import TfidfOptions
@@ -46,6 +48,20 @@ def hidden_labels(splits: Splits, count: int, seed: int) -> np.ndarray:
     often = np.bincount(train.labels.indices, minlength=train.n_labels) >= 2
     tested = np.bincount(test.labels.indices, minlength=test.n_labels) >= 1
     return np.sort(np.random.default_rng(seed).permutation(np.flatnonzero(often & tested))[:count])
+
+
+def held_out(train: Corpus, share: float, seed: int) -> Splits:
+    """Train without some of its documents, and these in the place of test: what constants are chosen by."""
+    if train.name == "debian-related":
+        return Splits(*without_families(train, share, seed))
+    parts = divide(Splits(replace(train, official_valid=None)), share, seed=seed)
+    held = parts.split("test")
+    # As in the test splits, a label whose text is the document is neither right nor wrong.
+    label_of = {words: label for label, words in enumerate(train.label_set.words())}
+    pairs = [(row, label_of[text]) for row, text in enumerate(held.texts) if text in label_of]
+    rows, labels = np.array(pairs, np.int64).reshape(-1, 2).T
+    own = sp.csr_array((np.ones(len(rows), np.float32), (rows, labels)), shape=held.labels.shape)
+    return Splits(parts.train, replace(held, filtered=own))
 
 
 def without_labels(corpus: Corpus, hidden: np.ndarray) -> Corpus:
