@@ -7,6 +7,9 @@ Beside it stand the model trained with all labels, and cosine between TF-IDF of 
 R@10 and PSP@5 are of the hidden labels on the documents that carry one.  The loss is what P@1 falls by when the labels
 are added, on documents that carry none of them: each of them there is wrong.  Trainings go on where an earlier call
 was stopped.
+
+With --choose, nothing of test is looked at: a fifth of train is held out, labels are hidden in the rest, and values of
+the method's constants are compared on the documents held out (benchmarks/new_labels_choice.py).
 """
 
 from __future__ import annotations
@@ -20,12 +23,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail
-from benchmarks.families import without_families
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.config import parse_assignment, read_toml
 from longtail.corpus import PAD, Corpus, Documents, Splits
-from longtail.data.divide import divide
 from longtail.data.new_labels import NewLabel
 from longtail.features.bags import Bags
 from longtail.features.tfidf import TfidfOptions
@@ -48,20 +49,6 @@ def hidden_labels(splits: Splits, count: int, seed: int) -> np.ndarray:
     often = np.bincount(train.labels.indices, minlength=train.n_labels) >= 2
     tested = np.bincount(test.labels.indices, minlength=test.n_labels) >= 1
     return np.sort(np.random.default_rng(seed).permutation(np.flatnonzero(often & tested))[:count])
-
-
-def held_out(train: Corpus, share: float, seed: int) -> Splits:
-    """Train without some of its documents, and these in the place of test: what constants are chosen by."""
-    if train.name == "debian-related":
-        return Splits(*without_families(train, share, seed))
-    parts = divide(Splits(replace(train, official_valid=None)), share, seed=seed)
-    held = parts.split("test")
-    # As in the test splits, a label whose text is the document is neither right nor wrong.
-    label_of = {words: label for label, words in enumerate(train.label_set.words())}
-    pairs = [(row, label_of[text]) for row, text in enumerate(held.texts) if text in label_of]
-    rows, labels = np.array(pairs, np.int64).reshape(-1, 2).T
-    own = sp.csr_array((np.ones(len(rows), np.float32), (rows, labels)), shape=held.labels.shape)
-    return Splits(parts.train, replace(held, filtered=own))
 
 
 def without_labels(corpus: Corpus, hidden: np.ndarray) -> Corpus:
@@ -234,9 +221,15 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=1000, help="how many labels")
     parser.add_argument("--seed", type=int, default=0, help="which labels, and which of their documents")
     parser.add_argument("--quick", action="store_true", help="do not train with all labels")
+    parser.add_argument("--choose", action="store_true", help="compare constants on documents held out of train")
     parser.add_argument("--config", type=Path, help="settings in a TOML file")
     parser.add_argument("--set", action="append", default=[], dest="settings", help="one setting: ranker.epochs=3")
     given = parser.parse_args()
+    if given.choose:
+        from benchmarks import new_labels_choice  # it imports from here
+
+        new_labels_choice.main([given.corpus] if given.corpus else None)
+        return
     if given.corpus is not None:
         run(given)
         return
