@@ -1,8 +1,9 @@
 """Constants of labels added without training, compared on documents held out of train; test is not looked at.
 
 A fifth of the training documents is held out.  In the rest labels are hidden, a model is trained, and the labels are
-added with every combination of values of the method's constants.  Of those that lose at most ALLOWED P@1 on average
-over corpora and numbers of examples, the one with the largest mean R@10 is chosen.
+added with every combination of values of the method's constants.  Of those that lose at most ALLOWED of P@1 and P@5 on
+documents without hidden labels, on average over corpora and numbers of examples, the one with the largest mean R@10 is
+chosen.
 
 `python -m benchmarks.new_labels --choose` runs it and writes results/new_labels_choice.{json,md}.
 """
@@ -32,7 +33,7 @@ from longtail.rankers import unseen
 
 SHARE, SEED, HIDDEN = 0.2, 1, 1000
 JUDGED = 4000  # held-out documents at most
-ALLOWED = 0.2  # loss of P@1
+ALLOWED = {"P@1 of the others": 0.2, "P@5 of the others": 0.5}
 FEW = {"ranker.epochs": 7, "surrogate.epochs": 2, "shortlister.epochs": 2, "optim.average_from": 4}
 
 
@@ -57,7 +58,7 @@ CHOICES = (
     Choice(
         "decaf",
         unseen,
-        {"FLATTER": (1.0, 0.7, 0.5), "LOWERED": (0.0, 1.0, 1.5, 2.0), "OF_MANY": (0.6, 0.5)},
+        {"FLATTER": (1.0, 0.7, 0.5), "LOWERED": (0.0, 1.0, 1.5), "OF_MANY": (0.6, 0.5)},
         {"debian-related": None, "wordnet-glosses": 20_000},
         FEW,
     ),
@@ -130,11 +131,13 @@ def compared(choice: Choice, corpus: str) -> dict[str, dict]:
 
 
 def summary(found: dict[str, dict]) -> dict[str, tuple[float, ...]]:
-    """R@10 with each number of examples and then the loss with each, by combination."""
-    start = found[FALL]["P@1 of the others"]
-    rows = {name: list(row.values()) for name, row in found.items() if name != FALL}
+    """R@10 of every number of examples, then the losses of P@1, then those of P@5, by combination."""
+    start, rows = found[FALL], {name: list(row.values()) for name, row in found.items() if name != FALL}
     return {
-        name: (*(each["R@10"] for each in row), *(round(start - each["P@1 of the others"], 2) for each in row))
+        name: (
+            *(each["R@10"] for each in row),
+            *(round(start[metric] - each[metric], 2) for metric in ALLOWED for each in row),
+        )
         for name, row in rows.items()
     }
 
@@ -142,22 +145,24 @@ def summary(found: dict[str, dict]) -> dict[str, tuple[float, ...]]:
 def best_of(corpora: dict[str, dict]) -> str:
     """The combination that finds most, of those that lose little."""
     tables = [summary(found) for found in corpora.values()]
-    means = {name: np.mean([table[name] for table in tables], axis=0) for name in tables[0]}
-    half = len(EXAMPLES)
-    modest = [name for name in means if means[name][half:].mean() <= ALLOWED]
-    return max(modest, key=lambda name: means[name][:half].mean())
+    # (1 + metrics that fall,) means of each
+    means = {name: np.mean([table[name] for table in tables], axis=0).reshape(-1, len(EXAMPLES)).mean(axis=1)
+             for name in tables[0]}  # fmt: skip
+    modest = [name for name, values in means.items() if (values[1:] <= list(ALLOWED.values())).all()]
+    return max(modest, key=lambda name: means[name][0])
 
 
 def markdown(results: dict[str, dict]) -> str:
     """One table a method and corpus."""
     lines = ["# Constants of labels added without training", ""]
     lines += ["Made by `python -m benchmarks.new_labels --choose` on documents held out of train; %.", ""]
+    lines += ["R@10 of hidden labels, added by text with 0, 1 and 5 examples; losses on documents without any.", ""]
     for method, corpora in results.items():
         lines += [f"## {method}", "", f"Chosen: **{best_of(corpora)}**.", ""]
         for corpus, found in corpora.items():
             lines += [f"### {corpus}", ""]
-            lines += ["| | R@10, text | 1 example | 5 examples | loss, text | 1 example | 5 examples |"]
-            lines += ["|---" * 7 + "|"]
+            kinds = [f"{what}, {examples}" for what in ("R@10", "loss P@1", "loss P@5") for examples in EXAMPLES]
+            lines += ["| | " + " | ".join(kinds) + " |", "|---" * (1 + len(kinds)) + "|"]
             rows = summary(found).items()
             lines += [f"| {name} | " + " | ".join(f"{value:.2f}" for value in row) + " |" for name, row in rows] + [""]
     return "\n".join(lines)
