@@ -150,15 +150,6 @@ class Tree:
             first, last = starts[first], starts[last]
         return self.labels[first:last]
 
-    def with_more(self, labels: np.ndarray, where: np.ndarray) -> tuple[Tree, np.ndarray]:
-        """With more labels, each behind the others of a last cluster; and which node of the last level each becomes."""
-        behind = self.starts[-1][where + 1]
-        order, nodes = np.argsort(behind, kind="stable"), np.empty(len(where), np.int32)
-        nodes[order] = behind[order] + np.arange(len(where))
-        grown = np.cumsum(np.bincount(where, minlength=len(self.starts[-1]) - 1))
-        starts = self.starts[-1] + np.append(0, grown)
-        return Tree([*self.starts[:-1], starts], np.insert(self.labels, behind, labels.astype(np.int32))), nodes
-
 
 def balanced_clusters(points: sp.csr_array | np.ndarray, max_size: int, seed: int | list[int]) -> Clusters:
     """Rows of `points` in 2^n clusters of at most `max_size`, whose sizes differ by at most one.

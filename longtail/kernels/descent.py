@@ -3,6 +3,8 @@
 A node is believed exp(-max(0, 1 - x·w - b)^power) times as much as its parent; a power of 0 means sigmoid(x·w + b)
 times.  Belief falls with the margin, so for each parent there is a margin below which a child cannot be among the best
 any more: only the few above it are turned into beliefs, which is what took most of the time.
+
+Behind the levels of the tree stands one level more, of labels that were added after training, or empty: see `_add`.
 """
 
 from __future__ import annotations
@@ -194,9 +196,9 @@ def credibility(margin, power):
 @compiled
 def descend(levels, walk, columns, values, path, labels, scores):
     """The best labels of one bag, best first; the rest of the row is left as it is."""
-    n_open = 1
+    n_open, last = 1, len(levels) - 2
     path.nodes[0], path.beliefs[0] = 0, 1
-    for at in range(len(levels) - 1):
+    for at in range(last):
         level = levels[at]
         width = min(walk.beam, len(level.biases))
         n_open = open_level(
@@ -206,7 +208,36 @@ def descend(levels, walk, columns, values, path, labels, scores):
             path.nodes[place], path.beliefs[place] = path.next_nodes[place], path.next_beliefs[place]
     for place in range(n_open):
         path.beliefs[place] = path.beliefs[place] ** walk.belief_weight
-    open_level(levels[len(levels) - 1], columns, values, path, n_open, walk.power, labels, scores)
+    n_found = open_level(levels[last], columns, values, path, n_open, walk.power, labels, scores)
+    if len(levels[last + 1].biases) > 0:
+        _add(levels[last + 1], columns, values, path, walk.power, labels, scores, n_found)
+
+
+@compiled
+def _add(level, columns, values, path, power, labels, scores, n_found):
+    """Put added labels among the best: each that has a word of the bag, as believed as in the best cluster opened."""
+    belief = path.beliefs[0]
+    path.nodes[0], path.order[0], path.offsets[0] = 0, 0, 0
+    path.margins[: len(level.biases)] = 0
+    for at in range(len(columns)):
+        _add_feature(level, columns[at], values[at], path, 1)
+    for child in range(len(level.biases)):
+        if path.margins[child] > 0:
+            score = np.float32(belief * credibility(path.margins[child] + level.biases[child], power))
+            n_found = _insert(level.names[child], score, labels, scores, n_found)
+
+
+@compiled
+def _insert(name, score, labels, scores, n_found):
+    """Put a label in its place in a row that is sorted, best first; how many labels are in it then."""
+    place = min(n_found, len(labels) - 1)
+    if place < 0 or (place < n_found and not _stands_behind(labels[place], scores[place], name, score)):
+        return n_found
+    while place > 0 and _stands_behind(labels[place - 1], scores[place - 1], name, score):
+        labels[place], scores[place] = labels[place - 1], scores[place - 1]
+        place -= 1
+    labels[place], scores[place] = name, score
+    return min(n_found + 1, len(labels))
 
 
 @standalone

@@ -10,6 +10,10 @@ the trained labels that score x̄ highest: documents of a label often carry its 
 T is the logit that trained labels give to their own words, or nearly: a row made of one text agrees with that text more
 than with a document that carries the label, for it holds all that is peculiar to the text, so one trained label in five
 agrees with its words more.  Of n texts it holds 1/√n, and T falls with n.
+
+Then all logits are flattened and lowered, w ← a·w and b ← a·b − c.  Texts say for which documents a label may be right,
+and less surely than training for which it is: trained labels that a document surely carries stay in front, and the new
+label stands before those that it hardly carries.
 docs/decisions/0017-labels-added-without-training.md has what else was measured.
 """
 
@@ -26,7 +30,9 @@ NEIGHBOURS = 5  # trained labels whose mean row is w̃
 NEAR_CLUSTERS = 10  # clusters in which they are looked for
 NEIGHBOUR_SHARE = 0.5  # ρ
 SURER = 0.8  # the share of trained labels that agree less with their own words than a new one does
-OF_MANY = 0.6  # how much of T above the usual logit is left of it with very many texts
+OF_MANY = 0.5  # how much of T above the usual logit is left of it with very many texts
+FLATTER = np.float32(0.5)  # a
+LOWERED = np.float32(1.5)  # c; `python -m benchmarks.new_labels --choose` compares values of these
 
 
 def unseen_rows(trained: LabelRows, texts: Summary, neighbours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -43,8 +49,8 @@ def unseen_rows(trained: LabelRows, texts: Summary, neighbours: np.ndarray) -> t
     agreement = np.where(tells[:, 0], (toward * texts.means).sum(axis=1), 0)
     missing = _wanted(trained, texts, usual @ mean_row + bias) - bias - texts.means @ mean_row
     gains = np.maximum(missing, 0) / np.where(agreement > 0, agreement, np.inf)
-    rows = mean_row + gains[:, None] * toward
-    return rows.astype(np.float32), np.full(len(rows), bias, np.float32)
+    rows = FLATTER * (mean_row + gains[:, None] * toward)
+    return rows.astype(np.float32), np.full(len(rows), FLATTER * bias - LOWERED, np.float32)
 
 
 SMALLEST = 1e-3  # share of x̄ that must be its own

@@ -56,25 +56,18 @@ class Level:
         squares = np.bincount(self.nodes, np.square(self.weights, dtype=np.float64), len(self.biases))
         return np.float32(np.sqrt(np.median(squares))), np.float32(np.median(self.biases))
 
-    def with_more(self, rows: sp.csr_array, bias: np.float32, nodes: np.ndarray) -> Level:
-        """With more classifiers, (new, features), which become these `nodes`; the others move up behind them."""
-        width = len(self.biases) + len(nodes)
-        old = np.delete(np.arange(width, dtype=np.int32), nodes)
-        new = rows.tocoo()
-        columns, added = new.coords[1].astype(np.int64), nodes[new.coords[0]]
-        # Feature by feature and in each by node: where the new weights belong among the old ones.
-        feature = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        order = np.argsort(columns * width + added)
-        at = np.searchsorted(feature * width + old[self.nodes], (columns * width + added)[order])
-        grown = np.append(0, np.cumsum(np.bincount(columns, minlength=len(self.starts) - 1)))
-        biases = np.full(width, bias)
-        biases[old] = self.biases
-        return Level(
-            self.starts + grown,
-            np.insert(old[self.nodes], at, added[order]),
-            np.insert(self.weights, at, new.data[order]),
-            biases,
-        )
+    def with_more(self, rows: sp.csr_array, bias: np.float32) -> Level:
+        """With more classifiers, (new, features), behind those there are."""
+        both = sp.csc_array(sp.vstack([self.by_node(), rows], format="csr"))
+        both.sort_indices()
+        weights = np.asarray(both.data, np.float32)
+        biases = np.append(self.biases, np.full(rows.shape[0], bias, np.float32))
+        return Level(both.indptr.astype(np.int64), both.indices.astype(np.int32), weights, biases)
+
+    def by_node(self) -> sp.csr_array:
+        """The weights, (nodes, features)."""
+        shape = len(self.biases), len(self.starts) - 1
+        return sp.csr_array(sp.csc_array((self.weights, self.nodes, self.starts), shape=shape))
 
     def silenced(self, nodes: np.ndarray) -> Level:
         """With nodes that nobody believes."""
@@ -84,23 +77,59 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Added:
+    """Labels that were added after training: they are in no cluster, and compared with every document.
+
+    The words of a label do not lead to the clusters of its documents: of labels hidden in training, half were never
+    reached where each was put in one cluster.
+    """
+
+    classifiers: Level
+    first: Annotated[int, Number(0)]  # the label of the first classifier; the others follow
+
+    @classmethod
+    def none(cls, n_labels: int, n_features: int) -> Added:
+        """No label yet."""
+        starts, nothing = np.zeros(n_features + 1, np.int64), np.zeros(0, np.float32)
+        return cls(Level(starts, np.zeros(0, np.int32), nothing, nothing), n_labels)
+
+    def __len__(self) -> int:
+        return len(self.classifiers.biases)
+
+    def places(self, labels: np.ndarray) -> np.ndarray:
+        """The classifiers of these labels, PAD for a label that is not one of them."""
+        inside = (labels >= self.first) & (labels < self.first + len(self))
+        return np.where(inside, labels - self.first, PAD)
+
+
+@dataclass(frozen=True)
 class Descent:
-    """A tree and the classifiers that lead down."""
+    """A tree and the classifiers that lead down, and labels that stand beside the tree."""
 
     tree: Tree
     levels: list[Level]
+    added: Added | None = None
 
     def check(self) -> None:
         """Every level of the tree has its classifiers."""
         agree("levels of the tree and of classifiers", self.tree.depth, len(self.levels))
         for at, level in enumerate(self.levels, 1):
             agree(f"nodes of level {at} and biases", self.tree.width(at), len(level.biases))
+        if self.added is not None and (self.tree.labels >= self.added.first).any():
+            raise Unsound("a label of the tree is numbered like one that was added")
+
+    @property
+    def beside(self) -> Added:
+        """Labels beside the tree; where there are none, an empty level."""
+        return self.added or Added.none(int(self.tree.labels.max(initial=-1)) + 1, len(self.levels[0].starts) - 1)
 
     @cached_property
     def compiled(self) -> tuple[kernels.Level, ...]:
         """The levels as compiled loops take them; clusters are called by their numbers, labels by their names."""
         names = [np.zeros(0, np.int32)] * (len(self.levels) - 1) + [self.tree.labels]
-        return tuple(_compiled(*parts) for parts in zip(self.levels, self.tree.starts, names))
+        added = self.beside
+        beside = added.classifiers, np.array([0, len(added)]), added.first + np.arange(len(added))
+        return tuple(_compiled(*parts) for parts in (*zip(self.levels, self.tree.starts, names), beside))
 
     def rank(self, features: sp.csr_array | Rows, k: int, beam: int, power: float, belief_weight: float) -> Ranking:
         """The best k labels in the clusters that each document's beam reaches."""
@@ -121,8 +150,12 @@ class Descent:
 
         A label that hangs nowhere has no classifier: nothing adds to a margin of 0.
         """
-        leaves = self.tree.leaves(labels)
-        words = read.explained(*self.levels[-1].of(read.columns, leaves))
+        leaves, added = self.tree.leaves(labels), self.beside
+        inside, beside = (
+            self.levels[-1].of(read.columns, leaves),
+            added.classifiers.of(read.columns, added.places(labels)),
+        )
+        words = read.explained(inside[0] + beside[0], inside[1] + beside[1])
         proposals: list[list[Proposal]] = [[] for _ in labels]
         beliefs, paths = np.ones(len(labels)), self.tree.above(leaves)
         for at, (level, nodes) in enumerate(zip(self.levels, paths), 1):
@@ -132,18 +165,29 @@ class Descent:
                     found.append(Proposal(node, belief, self.tree.under(at, node)[:NAMED]))
         return Reasons(words, proposals)
 
-    def with_labels(self, directions: sp.csr_array, first: int, beam: int, power: float) -> Descent:
-        """With labels numbered from `first`, each in the last cluster that its direction is most believed to be in."""
-        *upper, last = self.levels
-        clusters, _ = reach(self.tree, upper, rows_of(directions), beam, power)
-        tree, nodes = self.tree.with_more(first + np.arange(directions.shape[0]), clusters[:, 0])
-        length, bias = last.typical()
-        return Descent(tree, [*upper, last.with_more(directions * length, bias, nodes)])
+    def with_labels(self, directions: sp.csr_array, first: int) -> Descent:
+        """With labels numbered from `first`; see LENGTH."""
+        before = self.added or Added.none(first, directions.shape[1])
+        length, bias = self.levels[-1].typical()
+        rows = directions * np.float32(LENGTH * length)
+        return replace(self, added=replace(before, classifiers=before.classifiers.with_more(rows, bias + RAISED)))
 
     def without_labels(self, labels: np.ndarray) -> Descent:
         """With labels that nobody believes."""
         *upper, last = self.levels
-        return Descent(self.tree, [*upper, last.silenced(np.flatnonzero(np.isin(self.tree.labels, labels)))])
+        silenced = [*upper, last.silenced(np.flatnonzero(np.isin(self.tree.labels, labels)))]
+        if self.added is None:
+            return replace(self, levels=silenced)
+        gone = self.added.places(labels)
+        classifiers = self.added.classifiers.silenced(gone[gone != PAD])
+        return replace(self, levels=silenced, added=replace(self.added, classifiers=classifiers))
+
+
+# The row of an added label is its direction, LENGTH times as long as the median trained classifier, and its bias RAISED
+# above the median one.  Flatter than a trained classifier: a text says which documents a label may be for, and less
+# surely for which it is.  Chosen by `python -m benchmarks.new_labels --choose`.
+LENGTH = 0.5
+RAISED = np.float32(0.1)
 
 
 def belief_of(margins: np.ndarray, power: float) -> np.ndarray:
@@ -175,7 +219,10 @@ class Linear:
         for descent in self.descents:
             check_indices("labels of the tree", descent.tree.labels, self.n_labels)
             check_each_once("labels of the tree", descent.tree.labels)
-            agree("features", self.bags.n_features, *(len(level.starts) - 1 for level in descent.levels))
+            levels = [*descent.levels, descent.beside.classifiers]
+            agree("features", self.bags.n_features, *(len(level.starts) - 1 for level in levels))
+            if descent.added is not None:
+                agree("labels, with added ones", self.n_labels, descent.added.first + len(descent.added))
 
     @property
     def n_labels(self) -> int:
@@ -212,10 +259,9 @@ class Linear:
         return average([descent.rank(rows, max(k, POOL), *walk) for descent in self.descents], k=k)
 
     def with_labels(self, new: Described) -> Linear:
-        """With new labels: the words of their texts, weighed as much as a trained classifier weighs its own."""
+        """With new labels: classifiers of the words of their texts."""
         directions = new.directions(self.bags.rows(new.documents))
-        walk = self.n_labels, self.beam, self.power
-        descents = [descent.with_labels(directions, *walk) for descent in self.descents]
+        descents = [descent.with_labels(directions, self.n_labels) for descent in self.descents]
         return replace(self, descents=descents, shares=np.append(self.shares, np.zeros(len(new), np.float32)))
 
     def without_labels(self, labels: np.ndarray) -> Linear:

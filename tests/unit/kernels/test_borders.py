@@ -115,6 +115,7 @@ ONE_TEXT = bags.Texts(BYTES, *[np.zeros(1, np.int64)] * 2), bags.Texts(BYTES, *[
 OUT = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(STATE, np.int64)
 TREE_LEVELS = (
     Level(np.zeros(2, np.int64), *OUT[1:3], np.zeros(1, np.float32), np.array([0, 1]), np.zeros(1, np.int32)),
+    Level(np.zeros(2, np.int64), *OUT[1:3], np.zeros(0, np.float32), np.array([0, 0]), np.zeros(0, np.int32)),
 )
 WALK, PATH = Walk(1, 3.0, 1.0), path_for(TREE_LEVELS, 1, 1)
 ANSWERS = np.zeros(1, np.int64), np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32), np.zeros(STATE, np.int64)
