@@ -13,7 +13,7 @@ from longtail import combine, fit
 from longtail import open as open_model
 from longtail.corpus import Documents, Splits
 from longtail.errors import LongtailError
-from longtail.invariants import Array
+from longtail.invariants import Array, Tables
 from longtail.precision import STORED
 from longtail.predict.export import everywhere, expected_size, in_precision, in_two_levels, smaller
 from longtail.predict.predictor import Predictor
@@ -26,6 +26,12 @@ from longtail.train.machine import size_on_disk
 class Tokens:
     vectors: Annotated[np.ndarray, Array("tokens dim", STORED, scales="scales")]
     scales: Annotated[np.ndarray | None, Array("tokens", np.float32)] = None
+
+
+@dataclass(frozen=True)
+class Layers:
+    weights: Annotated[dict[str, np.ndarray], Tables(scales="scales")]
+    scales: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,26 @@ def precisions(model: Predictor) -> set[str]:
     found: set[str] = set()
     everywhere(model, lambda part: found.add(part.precision) or part if isinstance(part, LabelRows) else part)
     return found
+
+
+def test_tables_by_name_become_smaller_and_what_has_one_axis_stays():
+    weights = {"up": np.array([[1, -2], [0, 4]], np.float32), "bias": np.ones(2, np.float32)}
+    small = in_precision([Layers(weights, {})], "int8")[0]
+    assert small.weights["up"].tolist() == [[64, -127], [0, 127]] and small.weights["bias"] is weights["bias"]
+    assert small.scales.keys() == {"up"} and small.scales["up"].tolist() == pytest.approx([2 / 127, 4 / 127])
+    assert in_precision([small], "fp16")[0].weights["up"] is small.weights["up"]
+    halves = in_precision([Layers(weights, {})], "fp16")[0]
+    assert halves.weights["up"].dtype == np.float16 and halves.scales == {}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_the_size_of_a_transformer_is_known_before_it_is_written(
+    planted: Splits, tiny_encoder: Path, tmp_path: Path, precision: str
+):
+    settings = {"optim.epochs": 1, "transformer.max_tokens": 16, "valid_documents": 0}
+    model = fit("lightxml", planted.train.subset(np.arange(40), "train"), encoder=str(tiny_encoder), **settings)
+    in_precision(model, precision).save(tmp_path / precision)
+    assert expected_size(model, precision) == pytest.approx(size_on_disk(tmp_path / precision), rel=0.02)
 
 
 def test_every_table_becomes_smaller_wherever_it_is():
