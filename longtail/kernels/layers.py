@@ -183,10 +183,13 @@ def _pack_keys(threes, begin, tokens, column, size, keys):
 @compiled
 def _pack_values(threes, begin, tokens, column, size, values):
     hidden = threes.shape[1] // 3
-    for token in range(tokens):
-        for d in range(size):
-            place = (d // COLUMNS * tokens + token) * COLUMNS + d % COLUMNS
-            values[place] = threes[begin + token, 2 * hidden + column + d]
+    for first in range(0, size, COLUMNS):
+        width = min(COLUMNS, size - first)
+        for token in range(tokens):
+            place, start = first * tokens + token * COLUMNS, 2 * hidden + column + first
+            mine, value = values[place : place + width], threes[begin + token, start : start + width]
+            for d in range(width):
+                mine[d] = value[d]
 
 
 @compiled
@@ -290,7 +293,7 @@ def _gelu(rows):
         numbers[d] = HALF * x * (ONE + _erf(x * ROOT_HALF))
 
 
-@compiled
+@compiled(error_model="numpy")  # which divides without asking whether by zero, and so several numbers at once
 def _erf(x):
     """The error function, to 4e-7: an odd polynomial by an even one, as Eigen has it."""
     x = x if x < FOUR else FOUR
