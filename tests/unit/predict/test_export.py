@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +54,12 @@ def decaf(planted: Splits) -> Predictor:
     return fit("decaf", planted.train, labels_per_cluster=4)
 
 
+@pytest.fixture(scope="module")
+def lightxml(planted: Splits, tiny_encoder: Path) -> Predictor:
+    settings = {"optim.epochs": 1, "transformer.max_tokens": 16, "valid_documents": 0}
+    return fit("lightxml", planted.train.subset(np.arange(40), "train"), encoder=str(tiny_encoder), **settings)
+
+
 def precisions(model: Predictor) -> set[str]:
     found: set[str] = set()
     everywhere(model, lambda part: found.add(part.precision) or part if isinstance(part, LabelRows) else part)
@@ -69,13 +77,20 @@ def test_tables_by_name_become_smaller_and_what_has_one_axis_stays():
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
-def test_the_size_of_a_transformer_is_known_before_it_is_written(
-    planted: Splits, tiny_encoder: Path, tmp_path: Path, precision: str
-):
-    settings = {"optim.epochs": 1, "transformer.max_tokens": 16, "valid_documents": 0}
-    model = fit("lightxml", planted.train.subset(np.arange(40), "train"), encoder=str(tiny_encoder), **settings)
-    in_precision(model, precision).save(tmp_path / precision)
-    assert expected_size(model, precision) == pytest.approx(size_on_disk(tmp_path / precision), rel=0.02)
+def test_the_size_of_a_transformer_is_known_before_it_is_written(lightxml: Predictor, tmp_path: Path, precision: str):
+    in_precision(lightxml, precision).save(tmp_path / precision)
+    assert expected_size(lightxml, precision) == pytest.approx(size_on_disk(tmp_path / precision), rel=0.02)
+
+
+def test_a_transformer_in_fewer_bits_answers_without_torch(lightxml: Predictor, planted: Splits, tmp_path: Path):
+    text = planted.test.texts[0]
+    lightxml.export(tmp_path / "small", "int8")
+    code = (
+        f"import sys, longtail; found = longtail.open({str(tmp_path / 'small')!r}).predict([{text!r}], 1);"
+        "print(found[0][0].id, 'torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert told == [open_model(tmp_path / "small").predict([text], 1)[0][0].id, "False", "False"]
 
 
 def test_every_table_becomes_smaller_wherever_it_is():
