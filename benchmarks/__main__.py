@@ -18,6 +18,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("steps",),
     ("elias_scaling",),
     ("transformer",),
+    ("transformer_answers",),
     ("linear",),
     ("frugal",),
     ("decaf_claims",),

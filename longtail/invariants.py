@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from longtail.corpus import PAD
 from longtail.errors import LongtailError, ModelError
+from longtail.precision import STORED
 
 
 class Unsound(ModelError):
@@ -53,7 +54,14 @@ class Number:
     most: float = sys.float_info.max
 
 
-Rule = TypeVar("Rule", Array, Number)
+@dataclass(frozen=True)
+class Tables:
+    """Finite arrays by name: those of two axes in one precision (precision.py), all others float32."""
+
+    scales: str  # the field with a scale a row of each table, by the same names, which is there where they are int8
+
+
+Rule = TypeVar("Rule", Array, Number, Tables)
 
 
 def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
@@ -70,6 +78,8 @@ def check(value: Any, path: str) -> None:  # noqa: ANN401 - any stored dataclass
             _check_entries(name, one, rule, sizes)
             if rule.scales is not None and (one.dtype == np.int8) == (getattr(value, rule.scales) is None):
                 raise Unsound(f"{name} holds {one.dtype}; int8 needs {rule.scales}, and nothing else has any")
+        for name, tables in declared(value, Tables):
+            _check_tables(name, getattr(value, name), getattr(value, tables.scales))
         if hasattr(value, "check"):
             value.check()
     except LongtailError as error:
@@ -146,6 +156,21 @@ def _check_entries(name: str, found: np.ndarray, rule: Array, sizes: dict[str, i
         check_starts(name, found, sizes[rule.starts])
     if rule.rising and (found[1:] < found[:-1]).any():
         raise Unsound(f"{name} must rise, and falls")
+
+
+def _check_tables(name: str, arrays: dict[str, np.ndarray], scales: dict[str, np.ndarray]) -> None:
+    kinds = {array.dtype for array in arrays.values() if array.ndim == 2}
+    if len(kinds) > 1 or not kinds <= set(STORED):
+        raise Unsound(f"tables of {name} hold {', '.join(sorted(map(str, kinds)))}, and must hold one precision")
+    for at, array in arrays.items():
+        if not all_finite(array) or (array.ndim != 2 and array.dtype != np.float32):
+            raise Unsound(f"{name}.{at} must hold finite float32 numbers")
+    needed = {at: (len(array),) for at, array in arrays.items() if array.ndim == 2 and array.dtype == np.int8}
+    if needed != {at: each.shape for at, each in scales.items()}:
+        raise Unsound(f"tables of {name} that hold int8 need a scale a row, and nothing else has any")
+    for at, each in scales.items():
+        if each.dtype != np.float32 or not all_finite(each) or each.min(initial=0) < 0:
+            raise Unsound(f"scales of {name}.{at} must hold finite float32 numbers, 0 or more")
 
 
 def check_indices(name: str, found: np.ndarray, limit: int, *, pad: bool = False) -> None:

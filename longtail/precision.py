@@ -9,7 +9,8 @@ A class that stores such a table declares the array and its scales side by side,
     rows: Annotated[np.ndarray, Array("labels dim", STORED, scales="scales")]
     scales: Annotated[np.ndarray | None, Array("labels", np.float32, between=(0, np.inf))] = None
 
-and `predict/export.py` finds it by that.  kernels/products.py has the products of each kind, kernels/bag.py the sums.
+and `predict/export.py` finds it by that.  A class with tables by name, as a transformer, declares them as `Tables`.
+kernels/products.py has the products of each kind, kernels/bag.py the sums, kernels/matmul.py those of many vectors.
 """
 
 from __future__ import annotations
@@ -50,6 +51,19 @@ def stored_as(
     if np.abs(rows).max(initial=0) > np.finfo(np.float16).max:
         raise ConfigError("a number of this model is larger than 65,504, which fp16 cannot hold; use int8")
     return rows.astype(np.float16), None
+
+
+def all_stored_as(
+    precision: str, arrays: dict[str, np.ndarray], scales: dict[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Tables by name in another precision, and the scales of those that have any; what has not two axes stays."""
+    both = {
+        name: stored_as(precision, array, scales.get(name)) if array.ndim == 2 else (array, None)
+        for name, array in arrays.items()
+    }
+    return {name: rows for name, (rows, _) in both.items()}, {
+        name: own for name, (_, own) in both.items() if own is not None
+    }
 
 
 def _coded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

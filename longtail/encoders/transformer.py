@@ -4,29 +4,36 @@ Jiang et al., AAAI 2021 (LightXML), "Text representation":
 
     e = [e₁, …, e_n]        [CLS], or the mean of all tokens, in the last n layers, the last layer first
 
-This module is for inference; learn/transformer.py is for training.
+This module is for inference, by compiled layers where forward.py knows the family and there is no GPU, else by torch;
+learn/transformer.py is for training.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from longtail.config import setting
 from longtail.corpus import Documents, Texts
+from longtail.data.batches import longest_first, padded
+from longtail.encoders.families import Shape, shape_of
 from longtail.encoders.pieces import Pieces
-from longtail.errors import ConfigError, CorpusError, MissingExtraError
+from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
 from longtail.features.spans import Places, pieces_of
 from longtail.features.tokens import Tokens
-from longtail.invariants import Array, Number, Unsound, all_finite
+from longtail.invariants import Array, Number, Tables, Unsound
+from longtail.precision import as_floats
 from longtail.progress import counting
 from longtail.reasons import Contributions
 
 if TYPE_CHECKING:
+    from longtail.encoders.forward import Forward
     from longtail.encoders.learn.transformer import TransformerEncoder
 
 
@@ -57,24 +64,24 @@ class Transformer:
     """A transformer of any family with its tokenizer, self-contained."""
 
     architecture: dict[str, Any]  # its config.json
-    weights: dict[str, np.ndarray]
+    weights: Annotated[dict[str, np.ndarray], Tables(scales="scales")]
     pieces: Pieces
     layers: Annotated[int, Number(1)] = 1
     pool: str = "cls"
     center: Annotated[np.ndarray | None, Array("dim", np.float32)] = None  # subtracted from every vector
+    scales: dict[str, np.ndarray] = field(default_factory=dict)  # of weights in int8
 
     def check(self) -> None:
-        """Raise Unsound unless weights are finite; shapes are checked when it is built (learn/transformer.py)."""
+        """Raise Unsound unless it says how to pool; shapes of weights are checked when layers are built."""
         if self.pool not in ("cls", "mean"):
             raise Unsound(f"pool is {self.pool!r:.20}, and must be cls or mean")
-        for name, weights in self.weights.items():
-            if weights.dtype != np.float32 or not all_finite(weights):
-                raise Unsound(f"weights.{name} must hold finite float32 numbers")
 
     @property
     def dim(self) -> int:
         """Dimension of a text vector."""
-        return self._encoder.dim
+        if self._shape is None:
+            return self._encoder.dim
+        return min(self.layers, self._shape.layers) * self._shape.hidden
 
     @property
     def n_tokens(self) -> int:
@@ -85,8 +92,12 @@ class Transformer:
         """Documents as token ids."""
         return self.pieces.encode(texts_of(documents))
 
+    def numbers(self) -> dict[str, np.ndarray]:
+        """All weights as float32, whatever they are stored as."""
+        return {name: as_floats(rows, self.scales.get(name)) for name, rows in self.weights.items()}
+
     def encode(self, tokens: Tokens, roughly: bool = False) -> np.ndarray:
-        """e of every text, (texts, dim) float32; with `roughly`, computed in bfloat16 where that is faster."""
+        """e of every text, (texts, dim) float32; `roughly`, for training, is bfloat16 where that is faster."""
         vectors = np.empty((len(tokens.offsets) - 1, self.dim), np.float32)
         for rows, some in self._encoded(tokens, roughly):
             vectors[rows] = some
@@ -130,21 +141,52 @@ class Transformer:
         return self._encoded(self.read(documents))
 
     def _encoded(self, tokens: Tokens, roughly: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Some texts at a time, by our own layers, or by torch where these do not know the family or there is a GPU."""
+        lengths = np.diff(tokens.offsets)
+        by_torch = roughly or self._shape is None or has_gpu()
+        encoded = partial(self._by_torch, roughly=roughly) if by_torch else self._by_kernels
+        with counting(len(tokens.ids), "reading documents") as done:
+            for rows in longest_first(lengths, BATCH if by_torch else MANY):
+                yield rows, encoded(tokens, rows)
+                done(lengths[rows].sum())
+
+    def _by_kernels(self, tokens: Tokens, rows: np.ndarray) -> np.ndarray:
+        layers = min(self.layers, len(self._forward.layers))
+        vectors = self._forward.encode(tokens, rows, layers, self.pool, self.pieces.first)
+        return vectors if self.center is None else vectors - self.center
+
+    def _by_torch(self, tokens: Tokens, rows: np.ndarray, roughly: bool) -> np.ndarray:
         import torch
 
-        from longtail.data.batches import longest_first, padded
         from longtail.encoders.learn.bfloat16 import multiplies_bfloat16
 
-        with counting(len(tokens.ids), "reading documents") as done:
-            for rows in longest_first(np.diff(tokens.offsets), BATCH):
-                starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
-                ids, lengths = padded(tokens.ids, starts, stops, self.pieces.pad), stops - starts
-                where = self._encoder.center.device
-                fast = torch.autocast(where.type, torch.bfloat16, enabled=roughly and multiplies_bfloat16(where))
-                with torch.inference_mode(), fast:
-                    vectors = self._encoder(torch.from_numpy(ids).to(where), torch.from_numpy(lengths).to(where))
-                yield rows, vectors.cpu().numpy()
-                done(lengths.sum())
+        starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
+        ids, lengths = padded(tokens.ids, starts, stops, self.pieces.pad), stops - starts
+        where = self._encoder.center.device
+        fast = torch.autocast(where.type, torch.bfloat16, enabled=roughly and multiplies_bfloat16(where))
+        with torch.inference_mode(), fast:
+            vectors = self._encoder(torch.from_numpy(ids).to(where), torch.from_numpy(lengths).to(where))
+        return vectors.cpu().numpy()
+
+    @cached_property
+    def _shape(self) -> Shape | None:
+        """The sizes of a family that our layers know."""
+        return shape_of(self.architecture) if self.pieces.segment == 0 else None
+
+    @cached_property
+    def _forward(self) -> Forward:
+        """The layers in compiled code, built on first use; never stored."""
+        from longtail.encoders.forward import Forward
+
+        shape, pieces = self._shape, self.pieces
+        assert shape is not None
+        if pieces.largest >= shape.words:
+            raise ModelError(
+                f"a tokenizer with token {pieces.largest} before a transformer with vectors for {shape.words}"
+            )
+        if pieces.max_tokens > shape.longest:
+            raise ModelError(f"a transformer that cannot read {pieces.max_tokens} tokens, but {shape.longest}")
+        return Forward(shape, self.weights, self.scales)
 
     @cached_property
     def _encoder(self) -> TransformerEncoder:
@@ -158,6 +200,20 @@ class Transformer:
         encoder = TransformerEncoder(self).eval().to("cuda" if torch.cuda.is_available() else "cpu")
         try_out(encoder)
         return encoder
+
+
+def has_gpu() -> bool:
+    """Whether torch can compute on a GPU; torch is asked only where it is loaded or a driver is."""
+    if "torch" not in sys.modules and not any(Path(place).exists() for place in DRIVERS):
+        return False
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # of NVIDIA, AMD, and Windows below Linux
 
 
 def center_of(start: Transformer, texts: Texts, seed: int) -> np.ndarray:
@@ -177,4 +233,5 @@ def texts_of(documents: Documents) -> Texts:
     return documents.texts
 
 
-BATCH = 32  # documents per batch: enough for all cores, few enough to limit padding
+BATCH = 32  # documents per batch of torch: enough for all cores, few enough to limit padding
+MANY = 1024  # documents at a time of our own layers, which do not pad

@@ -17,8 +17,8 @@ import numpy as np
 
 from longtail.corpus import Documents
 from longtail.errors import ConfigError
-from longtail.invariants import Array, declared
-from longtail.precision import DTYPES, INT8, stored_as
+from longtail.invariants import Array, Tables, declared
+from longtail.precision import DTYPES, INT8, all_stored_as, stored_as
 from longtail.predict.predictor import Predictor, model_of
 from longtail.predict.saving import write_model
 from longtail.rankers.coarse import FROM, RECALL, coarsened
@@ -67,6 +67,8 @@ def in_precision(value: Any, precision: str) -> Any:  # noqa: ANN401 - any store
         new: dict[str, Any] = {}
         for name, scales in _tables(part):
             new[name], new[scales] = stored_as(precision, getattr(part, name), getattr(part, scales))
+        for name, rule in declared(part, Tables):
+            new[name], new[rule.scales] = all_stored_as(precision, getattr(part, name), getattr(part, rule.scales))
         return dataclasses.replace(part, **new) if new else part
 
     return everywhere(value, change)
@@ -102,15 +104,24 @@ def expected_size(model: Predictor, precision: str = "fp32") -> int:
         new: dict[str, Any] = {}
         for name, scales in _tables(part):
             rows = getattr(part, name)
-            stored = min(rows.dtype, DTYPES[precision], key=lambda dtype: dtype.itemsize)
-            count += rows.size * stored.itemsize + 4 * len(rows) * (stored == np.int8)
+            count += _bytes_in(rows, precision)
             new[name], new[scales] = rows[:0], None
+        for name, rule in declared(part, Tables):
+            arrays = getattr(part, name)
+            count += sum(_bytes_in(rows, precision) for rows in arrays.values() if rows.ndim == 2)
+            new[name] = {at: rows[:0] if rows.ndim == 2 else rows for at, rows in arrays.items()}
+            new[rule.scales] = {at: rows[:0] for at, rows in getattr(part, rule.scales).items()}
         return dataclasses.replace(part, **new) if new else part
 
     hollow = everywhere(model, emptied)
     with tempfile.TemporaryDirectory() as place:
         write_model(hollow, Path(place) / "model")
         return count + size_on_disk(Path(place))
+
+
+def _bytes_in(rows: np.ndarray, precision: str) -> int:
+    stored = min(rows.dtype, DTYPES[precision], key=lambda dtype: dtype.itemsize)
+    return rows.size * stored.itemsize + 4 * len(rows) * (stored == np.int8)
 
 
 # -- two levels --------------------------------------------------------------------------------------------------------

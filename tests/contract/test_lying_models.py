@@ -59,6 +59,16 @@ def test_a_model_that_lies_is_refused_or_answers_but_never_crashes(name: str, pl
     assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(100, 110)) == []
 
 
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_a_transformer_in_fewer_bits_that_lies_never_crashes_either(
+    precision: str, planted: Splits, tiny_encoder: Path, tmp_path: Path
+):
+    settings = {"encoder": str(tiny_encoder), "optim.epochs": 1, "transformer.max_tokens": 16, "valid_documents": 0}
+    model = longtail.fit("lightxml", planted.train.subset(np.arange(60), "train"), **settings)
+    in_precision(model, precision).save(tmp_path / "model")
+    assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(200, 212)) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*CASES, *DEEPER, ENSEMBLE, *SMALLER, TWO_LEVELS])
 def test_thousands_of_lies(name: str, planted: Splits, tiny_encoder: Path, tmp_path: Path):

@@ -12,6 +12,7 @@ from longtail.errors import ModelError
 from longtail.invariants import (
     Array,
     Number,
+    Tables,
     Unsound,
     agree,
     all_finite,
@@ -96,3 +97,36 @@ def test_an_index_stands_once():
     check_each_once("labels", np.array([2, 0, 1]))
     with pytest.raises(Unsound, match="labels must hold no index twice"):
         check_each_once("labels", np.array([2, 0, 2]))
+
+
+@dataclass(frozen=True)
+class Named:
+    weights: Annotated[dict[str, np.ndarray], Tables(scales="scales")]
+    scales: dict[str, np.ndarray]
+
+
+FLOATS, CODES, ROW = np.ones((2, 3), np.float32), np.ones((2, 3), np.int8), np.ones(3, np.float32)
+
+
+@pytest.mark.parametrize(("weights", "scales"), [
+    ({}, {}), ({"a": FLOATS, "row": ROW}, {}), ({"a": FLOATS.astype(np.float16)}, {}),
+    ({"a": CODES, "row": ROW}, {"a": np.ones(2, np.float32)}),
+])  # fmt: skip
+def test_tables_by_name_are_of_one_precision(weights: dict, scales: dict):
+    check(Named(weights, scales), "layers")
+
+
+@pytest.mark.parametrize(("weights", "scales", "sentence"), [
+    ({"a": FLOATS, "b": CODES}, {"b": np.ones(2, np.float32)}, "tables of weights hold float32, int8"),
+    ({"a": FLOATS.astype(np.float64)}, {}, "tables of weights hold float64"),
+    ({"a": FLOATS, "row": ROW.astype(np.float16)}, {}, "weights.row must hold finite float32"),
+    ({"a": FLOATS * np.nan}, {}, "weights.a must hold finite float32"),
+    ({"a": CODES}, {}, "need a scale a row"),
+    ({"a": FLOATS}, {"a": np.ones(2, np.float32)}, "nothing else has any"),
+    ({"a": CODES}, {"a": np.ones(3, np.float32)}, "need a scale a row"),
+    ({"a": CODES}, {"a": -np.ones(2, np.float32)}, "scales of weights.a must hold finite float32 numbers, 0 or more"),
+    ({"a": CODES}, {"a": np.ones(2)}, "scales of weights.a must hold finite float32"),
+])  # fmt: skip
+def test_tables_by_name_that_do_not_fit_their_scales_are_refused(weights: dict, scales: dict, sentence: str):
+    with pytest.raises(Unsound, match=f"layers: .*{sentence}"):
+        check(Named(weights, scales), "layers")

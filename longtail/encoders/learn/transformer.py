@@ -94,7 +94,7 @@ class TransformerEncoder(nn.Module):
     def export(self) -> Transformer:
         """Export to NumPy for inference."""
         weights = {name: np.array(tensor.cpu().numpy()) for name, tensor in self.model.state_dict().items()}
-        return replace(self.start, weights=weights, layers=self.layers, pool=self.pool)
+        return replace(self.start, weights=weights, scales={}, layers=self.layers, pool=self.pool)
 
 
 class LearningTransformer(nn.Module):
@@ -185,7 +185,7 @@ def built(start: Transformer) -> PreTrainedModel:
             if isinstance(layer, nn.Dropout):
                 setattr(part, name, Dropout(layer.p))
     # Copies: arrays mapped from disk are read-only.
-    model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.weights.items()})
+    model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.numbers().items()})
     return model.train()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +15,7 @@ from longtail import combine, fit
 from longtail import open as open_model
 from longtail.corpus import Documents, Splits
 from longtail.errors import LongtailError
-from longtail.invariants import Array
+from longtail.invariants import Array, Tables
 from longtail.precision import STORED
 from longtail.predict.export import everywhere, expected_size, in_precision, in_two_levels, smaller
 from longtail.predict.predictor import Predictor
@@ -26,6 +28,12 @@ from longtail.train.machine import size_on_disk
 class Tokens:
     vectors: Annotated[np.ndarray, Array("tokens dim", STORED, scales="scales")]
     scales: Annotated[np.ndarray | None, Array("tokens", np.float32)] = None
+
+
+@dataclass(frozen=True)
+class Layers:
+    weights: Annotated[dict[str, np.ndarray], Tables(scales="scales")]
+    scales: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -46,10 +54,43 @@ def decaf(planted: Splits) -> Predictor:
     return fit("decaf", planted.train, labels_per_cluster=4)
 
 
+@pytest.fixture(scope="module")
+def lightxml(planted: Splits, tiny_encoder: Path) -> Predictor:
+    settings = {"optim.epochs": 1, "transformer.max_tokens": 16, "valid_documents": 0}
+    return fit("lightxml", planted.train.subset(np.arange(40), "train"), encoder=str(tiny_encoder), **settings)
+
+
 def precisions(model: Predictor) -> set[str]:
     found: set[str] = set()
     everywhere(model, lambda part: found.add(part.precision) or part if isinstance(part, LabelRows) else part)
     return found
+
+
+def test_tables_by_name_become_smaller_and_what_has_one_axis_stays():
+    weights = {"up": np.array([[1, -2], [0, 4]], np.float32), "bias": np.ones(2, np.float32)}
+    small = in_precision([Layers(weights, {})], "int8")[0]
+    assert small.weights["up"].tolist() == [[64, -127], [0, 127]] and small.weights["bias"] is weights["bias"]
+    assert small.scales.keys() == {"up"} and small.scales["up"].tolist() == pytest.approx([2 / 127, 4 / 127])
+    assert in_precision([small], "fp16")[0].weights["up"] is small.weights["up"]
+    halves = in_precision([Layers(weights, {})], "fp16")[0]
+    assert halves.weights["up"].dtype == np.float16 and halves.scales == {}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_the_size_of_a_transformer_is_known_before_it_is_written(lightxml: Predictor, tmp_path: Path, precision: str):
+    in_precision(lightxml, precision).save(tmp_path / precision)
+    assert expected_size(lightxml, precision) == pytest.approx(size_on_disk(tmp_path / precision), rel=0.02)
+
+
+def test_a_transformer_in_fewer_bits_answers_without_torch(lightxml: Predictor, planted: Splits, tmp_path: Path):
+    text = planted.test.texts[0]
+    lightxml.export(tmp_path / "small", "int8")
+    code = (
+        f"import sys, longtail; found = longtail.open({str(tmp_path / 'small')!r}).predict([{text!r}], 1);"
+        "print(found[0][0].id, 'torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert told == [open_model(tmp_path / "small").predict([text], 1)[0][0].id, "False", "False"]
 
 
 def test_every_table_becomes_smaller_wherever_it_is():
