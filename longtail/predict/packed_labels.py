@@ -58,7 +58,7 @@ class PackedLines:
         return lines
 
     def _unpacked(self, block: int) -> bytes:
-        member, packed = zlib.decompressobj(wbits=GZIP), self._data[self._starts[block] : self._starts[block + 1]]
+        member, packed = zlib.decompressobj(wbits=GZIP), self._data[self._starts[block] : self._starts[block + 1]].data
         try:
             lines = member.decompress(packed, LARGEST)
         except zlib.error as error:

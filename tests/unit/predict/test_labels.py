@@ -51,7 +51,7 @@ def test_packed_labels_that_do_not_fit_their_index_are_refused(tmp_path: Path):
     starts = np.load(blocks)
     for wrong in (starts[:-1], starts + 1, starts[::-1].copy(), starts.astype(np.int32), starts[None], starts[:0]):
         np.save(blocks, wrong)
-        with pytest.raises(ModelError, match="label_blocks.npy"):
+        with pytest.raises(ModelError, match=r"label_blocks\.npy"):
             LabelFile(tmp_path)
     np.save(blocks, starts)
     (tmp_path / "labels.jsonl.gz").write_bytes(b"x" * 40 + whole[40:])
