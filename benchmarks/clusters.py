@@ -8,6 +8,7 @@ looked for by documents of the test split; coarse rows are fitted to documents o
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -17,7 +18,7 @@ import numpy as np
 
 import longtail
 from benchmarks.machine import earlier, save
-from longtail.index.clusters import balanced_clusters
+from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.precision import stored_as
 from longtail.rankers import coarse
 from longtail.rankers.label_rows import Coarse, LabelRows
@@ -42,7 +43,7 @@ def main(model: str = "runs/demo/model", corpus: str = "demo") -> None:
 
 def compared(rows: LabelRows, fit: np.ndarray, asked: np.ndarray, k: int) -> dict:
     """By the mean of a cluster's rows and by ridge regression: rows compared at each recall; times of exact and two."""
-    clusters = balanced_clusters(rows.rows, coarse.ROWS_A_CLUSTER, 0)
+    clusters = balanced_clusters(rows.rows, coarse.rows_a_cluster(len(rows)), 0)
     ordered = coarse._in_order(rows, clusters)
     sizes = np.diff(clusters.starts).astype(np.float32)[:, None]
     sums = np.add.reduceat(ordered.rows, clusters.starts[:-1]), np.add.reduceat(ordered.biases, clusters.starts[:-1])
@@ -50,7 +51,7 @@ def compared(rows: LabelRows, fit: np.ndarray, asked: np.ndarray, k: int) -> dic
     result = {}
     for way, level in ways.items():
         for share in SHARES:
-            probes = coarse._probes(rows, clusters, level, asked, k, share)
+            probes = needed(rows, clusters, level, asked, k, share)
             result[f"{way}, rows compared for {share:.0%}"] = round(
                 probes / len(clusters) + len(clusters) / len(rows), 3
             )
@@ -59,6 +60,16 @@ def compared(rows: LabelRows, fit: np.ndarray, asked: np.ndarray, k: int) -> dic
         times = {"exact": stored(rows, precision), "two levels": stored(two, precision)}
         result |= {f"{precision} {name} ms": one_by_one(table, asked[:300], k) for name, table in times.items()}
     return result
+
+
+def needed(rows: LabelRows, clusters: Clusters, level: Coarse, vectors: np.ndarray, k: int, recall: float) -> int:
+    """How many clusters must be opened so that this share of the exact top k is inside."""
+    exact = rows.top(vectors, min(k, len(rows))).labels
+    every = replace(level, probes=len(clusters)).opened(vectors)
+    place = np.empty_like(every)
+    np.put_along_axis(place, every, np.arange(len(clusters), dtype=every.dtype)[None], axis=1)
+    found = np.take_along_axis(place, clusters.of_label[exact], axis=1)
+    return math.floor(np.quantile(found, recall, method="higher")) + 1
 
 
 def stored(rows: LabelRows, precision: str) -> LabelRows:

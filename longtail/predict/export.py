@@ -53,6 +53,8 @@ def smaller(
     where a model has so many rows that two levels of them may pay, and then find this `recall` of the top labels.
     """
     given = model_of(model)
+    if not 0 < recall <= 1:
+        raise ConfigError(f"recall {recall}: it is a share of the labels, above 0 and at most 1")
     ready = in_two_levels(given, sample, recall)
     before, sizes = expected_size(given), {wanted: expected_size(ready, wanted) for wanted in DTYPES}
     if precision is None:
@@ -159,8 +161,11 @@ def in_two_levels(model: Predictor, sample: Documents | None = None, recall: flo
     """The same with two levels wherever a model looks for the top of many rows, and where that pays.
 
     `recall` is the share of the top 10 labels that the model must still find for documents like the sample.  One half
-    of them fits the coarse rows; the other half chooses how many clusters are opened, no more than are needed.
+    of them fits the coarse rows; the other half chooses how many clusters are opened, no more than are needed.  With a
+    recall of 1 all rows are compared.
     """
+    if recall == 1:
+        return model
     watched, documents = everywhere(model, _watched), _some(model, sample)
     if watched is model or len(documents) < 2:
         return model
