@@ -2,7 +2,7 @@
 
 What is real: words and pieces of words, their trained vectors and the trained block; the queries, which are test
 documents of the demo corpus; and the rows of its 18,909 labels in their clusters, of which some one behind the other
-are taken as one of about 40 labels.  Trained vectors have 256 numbers.  For 512, each of them is there twice, and each
+are taken as one of about 80 labels.  Trained vectors have 256 numbers.  For 512, each of them is there twice, and each
 number of a row is divided in two parts at random, so that all products stay what they are.
 
 What is drawn: from 18,909 labels on, more rows around every one.  A drawn row is a trained one plus a share of the
@@ -36,7 +36,7 @@ from longtail.predict.predictor import About, Predictor
 from longtail.rankers.label_rows import LabelRows
 
 TRAINED = Path("runs/demo/model")  # what `longtail demo` makes
-DIM, A_CLUSTER = 512, 40  # numbers a vector, labels a cluster
+DIM, A_CLUSTER = 512, 80  # numbers a vector, labels a cluster
 FITTED = 2000  # training documents that cluster rows are fitted on
 RIDGE = 1e-3
 
@@ -108,7 +108,8 @@ def drawn_group(trained: Trained, cluster: int, count: int, share: float) -> Gro
     place = starts[cluster] + np.arange(count) % (starts[cluster + 1] - starts[cluster])
     one, other = rng.integers(starts[cluster], starts[cluster + 1], (2, count))
     new = np.arange(count) >= starts[cluster + 1] - starts[cluster]
-    rows = trained.rows[place] + share * new[:, None] * (trained.rows[one] - trained.rows[other])
+    shares = np.float32(share) * new[:, None].astype(np.float32)
+    rows = trained.rows[place] + shares * (trained.rows[one] - trained.rows[other])
     split = balanced_clusters(rows, A_CLUSTER, seed=cluster)
     order = split.labels
     return Group(rows[order], trained.biases[place[order]], place[order], np.diff(split.starts).tolist())
@@ -220,3 +221,12 @@ def with_beam(model: Predictor, beam: int) -> Predictor:
     """The same model with another beam."""
     one = model.model.instances[0]  # type: ignore[attr-defined]
     return replace(model, model=Decaf([replace(one, beam=min(beam, len(one.shortlister.rows)))]))
+
+
+def with_fitted_clusters(trained: Trained) -> Predictor:
+    """The trained model with fitted cluster rows instead of its own."""
+    labels = trained.instance.ranker
+    sizes = np.diff(labels.rows.clusters.starts).tolist()  # type: ignore[union-attr]
+    heads = LabelRows(*trained.fitting.largest_logits(trained.rows, trained.biases, sizes))
+    one = replace(trained.instance, shortlister=Scorer(trained.encoder, heads))
+    return replace(trained.model, model=Decaf([one]))

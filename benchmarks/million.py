@@ -25,17 +25,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.drawn import Trained, drawn_model, with_beam
+from benchmarks.drawn import Trained, drawn_model, nearness, with_beam, with_fitted_clusters
 from benchmarks.machine import earlier, save
+from benchmarks.million_plot import PECOS_SIZES, pecos_of, plot
 from longtail.corpus import Documents, Texts
 from longtail.methods.decaf.model import Instance
 from longtail.predict.export import found_of, in_two_levels
 from longtail.predict.predictor import Predictor
 
-BEAM = 30  # clusters opened
+BEAM = 20  # clusters opened
 QUERIES, JUDGED = 3000, 300  # texts that are timed, and those that are also answered exactly
 K = 10
-BEAMS, PROBES = (10, 20, 30, 50, 100), (8, 16, 32, 64, 128)
+BEAMS, PROBES = (5, 10, 20, 30, 50, 100), (8, 16, 32, 64, 128)
 CURVE = (1_000, 10_000, 100_000, 1_000_000, 3_000_000)
 
 
@@ -159,6 +160,22 @@ def made(labels: int, place: Path) -> dict:
     }
 
 
+def drawn_beside_trained() -> dict:
+    """How much of the exact top K a beam finds: with trained cluster rows, with fitted ones, and among drawn labels."""
+    trained = Trained()
+    asked = Documents(Texts.of(trained.queries(JUDGED)))
+    models = {"trained": trained.model, "trained labels, fitted clusters": with_fitted_clusters(trained)}
+    models |= {f"drawn, {labels} labels": drawn_model(trained, labels, BEAM) for labels in (19_000, 76_000)}
+    found: dict = {"distance to the nearest row, and its power": [round(x, 3) for x in nearness(trained)]}
+    for name, model in models.items():
+        exact = with_beam(model, len(instance_of(model).shortlister.rows)).rank(asked, K).labels
+        answers = {beam: with_beam(model, beam).rank(asked, K).labels for beam in BEAMS}
+        found[name] = {"clusters": len(instance_of(model).shortlister.rows)}
+        found[name] |= {f"beam {beam}, %": round(100 * found_of(exact, one), 1) for beam, one in answers.items()}
+        print(name, found[name], flush=True)
+    return found
+
+
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
@@ -167,10 +184,19 @@ def main(words: list[str]) -> None:
         print(json.dumps(measured(Path(words[1]))))
         return
     results = earlier("million")
-    for labels in CURVE if words == ["curve"] else [int(words[0]) if words else 1_300_000]:
-        results[str(labels)] = one_size(labels)
-        print(results[str(labels)], flush=True)
-        print(save("million", results))
+    if words == ["plot"]:
+        print(plot(results))
+    elif words == ["drawn"]:
+        results["drawn beside trained"] = drawn_beside_trained()
+    elif words[:1] == ["pecos"]:
+        for labels in map(int, words[1:] or PECOS_SIZES):
+            results["pecos"] = results.get("pecos", {}) | {str(labels): pecos_of(labels, place_for_models())}
+            print(results["pecos"][str(labels)], save("million", results), flush=True)
+    else:
+        for labels in CURVE if words == ["curve"] else [int(words[0]) if words else 1_300_000]:
+            results[str(labels)] = one_size(labels)
+            print(results[str(labels)], save("million", results), flush=True)
+    print(save("million", results))
 
 
 if __name__ == "__main__":

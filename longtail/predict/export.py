@@ -81,17 +81,24 @@ def in_precision(value: Any, precision: str) -> Any:  # noqa: ANN401 - any store
     return everywhere(value, change)
 
 
-def everywhere(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-    """A value with `change` applied to each dataclass in it, inner ones first; what does not change stays the same."""
+def everywhere(value: Any, change: Callable[[Any], Any], made: dict[int, Any] | None = None) -> Any:  # noqa: ANN401
+    """A value with `change` applied to each dataclass in it, inner ones first; what does not change stays the same.
+
+    A part that stands in several places is changed once and still stands in all of them, and so it is stored once.
+    `made` has what became of the parts so far.
+    """
+    made = {} if made is None else made
     if isinstance(value, (list, tuple)):
-        items = [everywhere(part, change) for part in value]
+        items = [everywhere(part, change, made) for part in value]
         return value if all(new is old for new, old in zip(items, value)) else type(value)(items)
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    old = {item.name: getattr(value, item.name) for item in dataclasses.fields(value) if item.init}
-    parts = {name: everywhere(part, change) for name, part in old.items()}
-    changed = {name: part for name, part in parts.items() if part is not old[name]}
-    return change(dataclasses.replace(value, **changed) if changed else value)
+    if id(value) not in made:
+        old = {item.name: getattr(value, item.name) for item in dataclasses.fields(value) if item.init}
+        parts = {name: everywhere(part, change, made) for name, part in old.items()}
+        changed = {name: part for name, part in parts.items() if part is not old[name]}
+        made[id(value)] = change(dataclasses.replace(value, **changed) if changed else value)
+    return made[id(value)]
 
 
 def _tables(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
@@ -166,8 +173,8 @@ def in_two_levels(model: Predictor, sample: Documents | None = None, recall: flo
     """
     if recall == 1:
         return model
-    watched, documents = everywhere(model, _watched), _some(model, sample)
-    if watched is model or len(documents) < 2:
+    watched = everywhere(model, _watched)
+    if watched is model or len(documents := _some(model, sample)) < 2:
         return model
     exact = watched.rank(documents, TOP).labels[1::2][:JUDGES]
     choices = everywhere(watched, lambda part: part.choice() if isinstance(part, _Watched) else part)
