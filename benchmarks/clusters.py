@@ -1,6 +1,7 @@
 """When two levels of rows pay: what share of all rows must be compared to find the exact top, and the time of both.
 
     python -m benchmarks.clusters [MODEL CORPUS]
+    python -m benchmarks.clusters sizes            time of both against the number of rows, 512 numbers in int8
 
 MODEL is a trained DECAF, by default the demo's.  Its rows of clusters (top `beam`) and of labels (top 10 and 100) are
 looked for by documents of the test split; coarse rows are fitted to documents of the training split.
@@ -39,6 +40,40 @@ def main(model: str = "runs/demo/model", corpus: str = "demo") -> None:
             found[f"{len(rows)} rows, top {k}"] = compared(rows, fit, asked, k)
             print(f"{len(rows)} rows, top {k}", found[f"{len(rows)} rows, top {k}"], flush=True)
     print(save("clusters", earlier("clusters") | {opened.about.corpus["name"]: found}))
+
+
+SIZES, PROBES, BEAM = (1024, 2048, 4096, 8192, 16_384, 32_768, 131_072), (16, 32, 64), 20
+
+
+def sizes() -> dict:
+    """Processor microseconds of one document by the number of rows, in one level and in two; rows are random."""
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})
+    rng, found = np.random.default_rng(0), {}
+    vectors = rng.standard_normal((200, 1, 512), np.float32)
+    for n_rows in SIZES:
+        flat = LabelRows(
+            rng.integers(-127, 128, (n_rows, 512), np.int8),
+            np.zeros(n_rows, np.float32),
+            scales=np.ones(n_rows, np.float32),
+        )
+        starts = np.unique(np.append(np.arange(0, n_rows, coarse.rows_a_cluster(n_rows)), n_rows))
+        tops = flat.some(starts[:-1])
+        level = Coarse(tops.rows, tops.biases, 1, tops.scales)
+        two = replace(flat, clusters=Clusters(np.arange(n_rows, dtype=np.int32), starts), coarse=level)
+        asked = {"one level": flat} | {f"{p} probes": replace(two, coarse=replace(level, probes=p)) for p in PROBES}
+        found[n_rows] = {name: microseconds(rows, vectors) for name, rows in asked.items()} | {"coarse rows": len(tops)}
+        print(n_rows, found[n_rows], flush=True)
+    return found
+
+
+def microseconds(rows: LabelRows, vectors: np.ndarray) -> int:
+    """The median processor time of one document."""
+    times = []
+    for vector in vectors:
+        started = time.thread_time()
+        rows.top(vector, BEAM)
+        times.append(time.thread_time() - started)
+    return round(1e6 * float(np.median(times)))
 
 
 def compared(rows: LabelRows, fit: np.ndarray, asked: np.ndarray, k: int) -> dict:
@@ -90,4 +125,7 @@ def one_by_one(rows: LabelRows, vectors: np.ndarray, k: int) -> float:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:] == ["sizes"]:
+        print(save("clusters", earlier("clusters") | {"µs by the number of rows": sizes()}))
+    else:
+        main(*sys.argv[1:])
