@@ -2,7 +2,7 @@
 
 What is real: words and pieces of words, their trained vectors and the trained block; the queries, which are test
 documents of the demo corpus; and the rows of its 18,909 labels in their clusters, of which some one behind the other
-are taken as one of about 80 labels.  Trained vectors have 256 numbers.  For 512, each of them is there twice, and each
+are taken as one of about 170 labels.  Trained vectors have 256 numbers.  For 512, each of them is there twice, and each
 number of a row is divided in two parts at random, so that all products stay what they are.
 
 What is drawn: from 18,909 labels on, more rows around every one.  A drawn row is a trained one plus a share of the
@@ -36,7 +36,7 @@ from longtail.predict.predictor import About, Predictor
 from longtail.rankers.label_rows import LabelRows
 
 TRAINED = Path("runs/demo/model")  # what `longtail demo` makes
-DIM, A_CLUSTER = 512, 80  # numbers a vector, labels a cluster
+DIM, A_CLUSTER = 512, 170  # numbers a vector, labels a cluster
 FITTED = 2000  # training documents that cluster rows are fitted on
 RIDGE = 1e-3
 

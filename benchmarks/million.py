@@ -33,7 +33,7 @@ from longtail.methods.decaf.model import Instance
 from longtail.predict.export import found_of, in_two_levels
 from longtail.predict.predictor import Predictor
 
-BEAM = 20  # clusters opened
+BEAM = 12  # clusters opened
 QUERIES, JUDGED = 3000, 300  # texts that are timed, and those that are also answered exactly
 K = 10
 BEAMS, PROBES = (5, 10, 20, 30, 50, 100), (8, 16, 32, 64, 128)

@@ -32,7 +32,7 @@ def pecos_of(labels: int, place: Path) -> dict:
         parts = {"features": documents, "labels": answers, "queries": asked}
         for name, part in parts.items():
             sp.save_npz(Path(inside) / f"{name}.npz", sp.csr_matrix(part), compressed=False)
-        command = [".venv-pecos/bin/python", "benchmarks/contenders/pecos_sizes.py", inside]
+        command = [".venv-pecos/bin/python", "-m", "benchmarks.contenders.pecos_sizes", inside]
         found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return {"labels": labels} | json.loads(found.splitlines()[-1])
 

@@ -1,4 +1,4 @@
-"""PECOS XR-Linear at one number of labels, in its own environment: python benchmarks/contenders/pecos_sizes.py DIR
+"""PECOS XR-Linear at one number of labels, in its own environment: python -m benchmarks.contenders.pecos_sizes DIR
 
 DIR holds features.npz, labels.npz and queries.npz.  Trains with default settings, saves the model to DIR/pecos, opens
 it in a process of its own and prints, as JSON: time to open, memory, size, and the time of one query on one core, from
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-K = 10
+K, NAME = 10, "benchmarks.contenders.pecos_sizes"
 
 
 def train(place):
@@ -68,6 +68,8 @@ if __name__ == "__main__":
     else:
         spent = train(place)
         size = sum(path.stat().st_size for path in (place / "pecos").rglob("*") if path.is_file())
-        found = subprocess.run([sys.executable, *sys.argv, "measure"], check=True, stdout=subprocess.PIPE, text=True)
+        found = subprocess.run(
+            [sys.executable, "-m", NAME, str(place), "measure"], check=True, stdout=subprocess.PIPE, text=True
+        )
         about = {"train CPU s": round(spent, 1), "directory MB": round(size / 1e6, 1)}
         print(json.dumps(about | json.loads(found.stdout)))
