@@ -50,7 +50,7 @@ def only_files(model: Path) -> None:
     store.read_json(model / "model.json")
     store.mapped_arrays(model / "weights.safetensors")
     np.load(model / "label_counts.npy")
-    LabelFile(model / "labels.jsonl")
+    LabelFile(model)
 
 
 def fastest(*works: Callable[[], object]) -> list[float]:

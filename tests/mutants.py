@@ -193,6 +193,7 @@ def change_bytes(path: Path, chance: random.Random, up_to: int) -> str:
 
 CHANGES: dict[str, Callable[[Path, random.Random], str]] = {
     ".safetensors": change_arrays, ".json": change_json, ".jsonl": change_lines, ".npy": change_counts,
+    ".gz": lambda path, chance: change_bytes(path, chance, up_to=path.stat().st_size),
 }  # fmt: skip
 
 

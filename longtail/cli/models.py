@@ -113,6 +113,9 @@ def export(
         str | None, typer.Option(metavar="CORPUS", help="Measure the change on this: a file, a directory, or 'demo'.")
     ] = None,
     split: Annotated[str, typer.Option(help="The split of CORPUS to measure it on.")] = "val",
+    recall: Annotated[
+        float, typer.Option(help="The share of the top 10 labels to find by two levels of clusters; 1 scans all.")
+    ] = 0.98,
 ) -> None:
     """Make a model smaller: its rows in fewer bits, measured before it is written."""
     from longtail.data.load import load
@@ -124,7 +127,7 @@ def export(
     check_target(out, MODEL)
     limit = None if max_size is None else byte_count("--max-size", max_size)
     opened, splits = open_model(model), None if corpus is None else load(corpus)
-    made = smaller(opened, precision, limit, None if splits is None else splits.train.documents)
+    made = smaller(opened, precision, limit, None if splits is None else splits.train.documents, recall)
     share = made.after / made.before
     print(f"{made.precision}: {size(made.before)} before, {size(made.after)} after ({share:.0%})")
     if splits is None:

@@ -1,10 +1,10 @@
-"""The labels of a saved model: `labels.jsonl`, one line a label, mapped when it is read."""
+"""The labels of a saved model: `labels.jsonl`, one line a label, mapped when read; packed where there are many."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +12,17 @@ import numpy as np
 from longtail import store
 from longtail.corpus import Label, LabelSet, Texts
 from longtail.errors import ModelError
+from longtail.predict.packed_labels import PackedLines, write_packed
 
 
 class LabelFile(Sequence[Label]):
-    """`labels.jsonl`, mapped: a line is parsed when its label is asked for, so a million labels open at once."""
+    """`labels.jsonl`, or its packed form: a line is parsed when its label is asked for, so a million open at once."""
 
-    def __init__(self, path: Path):
-        self.path = path
-        data = store.mapped_bytes(path)
-        stops = np.flatnonzero(data == ord("\n"))
-        self._lines = Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
+    def __init__(self, directory: Path):
+        packed = directory / PACKED
+        self.path = packed if packed.is_file() else directory / LINES
+        self._lines: Texts | PackedLines
+        self._lines = PackedLines(packed, directory / BLOCKS) if packed.is_file() else _lines_of(self.path)
         self._read: dict[int, Label] = {}  # those asked for lately: parsing one takes as long as ranking a text
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class LabelFile(Sequence[Label]):
     def all_ids(self) -> list[str]:
         """The ids of all labels: one JSON list of all is parsed many times faster than a line after the other."""
         try:
-            lines = self._lines.data.tobytes().rstrip(b"\n").replace(b"\n", b",")
+            lines = self._all_lines().rstrip(b"\n").replace(b"\n", b",")
             ids = [row["id"] for row in json.loads(b"[%b]" % lines)]
             if len(ids) == len(self) and set(map(type, ids)) <= {str}:
                 return ids
@@ -59,7 +60,18 @@ class LabelFile(Sequence[Label]):
             pass
         return [label.id for label in self]  # which says where the bad line is
 
+    def _all_lines(self) -> bytes:
+        return self._lines.all() if isinstance(self._lines, PackedLines) else self._lines.data.tobytes()
 
+
+def _lines_of(path: Path) -> Texts:
+    data = store.mapped_bytes(path)
+    stops = np.flatnonzero(data == ord("\n"))
+    return Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
+
+
+LINES, PACKED, BLOCKS = "labels.jsonl", "labels.jsonl.gz", "label_blocks.npy"
+MANY = 1 << 16  # labels; fewer are plain lines, which everybody can read and change
 REMEMBERED = 1 << 16  # labels, a few dozen megabytes
 
 
@@ -95,11 +107,14 @@ def _all_ids(labels: Sequence[Label]) -> list[str]:
     return list(labels.ids) if isinstance(labels, LabelSet) else [label.id for label in labels]
 
 
-def write_labels(path: Path, labels: Iterable[Label]) -> None:
-    """One JSON line a label."""
-    with path.open("w", encoding="utf-8") as file:
-        for label in labels:
-            file.write(json.dumps(label._asdict(), ensure_ascii=False) + "\n")
+def write_labels(directory: Path, labels: Sequence[Label], many: int = MANY) -> None:
+    """One JSON line a label, packed where there are many."""
+    lines = (json.dumps(label._asdict(), ensure_ascii=False) + "\n" for label in labels)
+    if len(labels) >= many:
+        write_packed(directory / PACKED, directory / BLOCKS, lines)
+        return
+    with (directory / LINES).open("w", encoding="utf-8") as file:
+        file.writelines(lines)
 
 
 def label_digest(labels: Sequence[Label]) -> str:

@@ -18,7 +18,7 @@ from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
 from longtail.predict.kept import KeptDocuments
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
-from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, FORMAT, KEPT, LABELS, WEIGHTS, member_place
+from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, KEPT, READABLE, WEIGHTS, member_place
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -31,14 +31,14 @@ def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
 
 def _read(directory: Path, depth: int = 0) -> Predictor:
     plain = store.read_object(directory / ABOUT)
-    if plain.get("format") != FORMAT:
+    if plain.get("format") not in READABLE:
         raise ModelError(
-            f"{directory}: written in model format {plain.get('format')}, and this version reads {FORMAT}; "
+            f"{directory}: written in model format {plain.get('format')}, and this version reads {READABLE[-1]}; "
             "open it with the version of longtail named in its model.json"
         )
     about = read_about(directory, plain)
     model = _read_state(directory, about.method, plain.get("state"), depth)
-    counts, labels = _read_counts(directory / COUNTS), LabelFile(directory / LABELS)
+    counts, labels = _read_counts(directory / COUNTS), LabelFile(directory)
     if len({model.n_labels, len(counts), len(labels)}) > 1:
         raise ModelError(
             f"{directory}: {model.n_labels} labels are ranked, {len(counts)} have counts and {len(labels)} have names; "
@@ -72,12 +72,8 @@ def _read_kept(directory: Path, n_labels: int) -> KeptDocuments | None:
 
 
 def _read_counts(path: Path) -> np.ndarray:
-    try:
-        # Mapped, so that a header that promises more than the file has takes no memory.
-        counts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # NumPy reads the header as Python, and its tokenizer raises errors of its own
-        raise ModelError(f"{path}: cannot be read as an array ({error})") from error
-    if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind != "i" or counts.min(initial=0) < 0:
+    counts = store.mapped_array(path)
+    if counts.ndim != 1 or counts.dtype.kind != "i" or counts.min(initial=0) < 0:
         raise ModelError(f"{path}: it must hold how many training documents each label has; copy the model again")
     return np.array(counts, np.int64)
 

@@ -6,7 +6,8 @@ model/
 ├── calibration.safetensors
 │                        the curve from scores to probabilities, where one was learned
 ├── *.json               vocabularies
-├── labels.jsonl         {"id", "name", "text"} of label i on line i
+├── labels.jsonl         {"id", "name", "text"} of label i on line i; of 65,536 labels or more labels.jsonl.gz and
+│                        label_blocks.npy (packed_labels.py)
 ├── label_counts.npy     training documents of each label
 ├── documents/           training documents that were kept to be shown in explanations
 ├── members/N/           an ensemble's members, each a model directory
@@ -27,18 +28,19 @@ from longtail.predict.labels import label_digest, write_labels
 if TYPE_CHECKING:
     from longtail.predict.predictor import Predictor, Ranks
 
-FORMAT = 3  # of model directories; a model of another version is refused with a sentence, never misread
+FORMAT = 4  # of model directories; a model of another version is refused with a sentence, never misread
+READABLE = (3, FORMAT)  # format 3 has plain labels whatever their number
 ABOUT, WEIGHTS, CALIBRATION = "model.json", "weights.safetensors", "calibration.safetensors"
 KEPT = "documents"  # a directory of its own: its vocabulary is not the model's
-LABELS, COUNTS = "labels.jsonl", "label_counts.npy"
+COUNTS = "label_counts.npy"
 
 
 def write_model(predictor: Predictor, directory: Path) -> None:
     """Put the files of a model into a directory, which is made if it is not there (see `store.whole_directory`)."""
     directory.mkdir(parents=True, exist_ok=True)
     state = _write_state(predictor.model, directory)
-    np.save(directory / COUNTS, predictor.counts)
-    write_labels(directory / LABELS, predictor.labels)
+    np.save(directory / COUNTS, narrowed(predictor.counts))
+    write_labels(directory, predictor.labels)
     about = dataclasses.asdict(predictor.about)
     identity = {"format": FORMAT, "label_ids": label_digest(predictor.labels)}
     if predictor.calibration is not None:
@@ -46,6 +48,18 @@ def write_model(predictor: Predictor, directory: Path) -> None:
     if predictor.kept is not None:
         store.write(_made(directory / KEPT), predictor.kept)
     store.write_json(directory / ABOUT, identity | about | {"state": state})
+
+
+def narrowed(counts: np.ndarray) -> np.ndarray:
+    """Counts in the smallest signed integers that hold them.
+
+    >>> narrowed(np.array([0, 300])).dtype
+    dtype('int16')
+    """
+    largest = int(counts.max(initial=0))
+    return counts.astype(
+        next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+    )
 
 
 def _made(directory: Path) -> Path:

@@ -5,7 +5,7 @@
 
 A cluster's coarse row predicts the largest logit inside the cluster: ridge regression on document vectors of a sample.
 The mean of its rows, which is what such indexes usually keep, needs more probes for the same recall
-(`python -m benchmarks.clusters`).
+(`python -m benchmarks.clusters`).  predict/export.py chooses how many clusters are opened.
 """
 
 from __future__ import annotations
@@ -19,29 +19,42 @@ from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.precision import as_floats, stored_as
 from longtail.rankers.label_rows import Coarse, LabelRows
 
-FROM = 16_384  # rows; fewer are compared in less time than a second level takes
-ROWS_A_CLUSTER = 32
-RECALL = 0.99  # the share of the exact top k that a sample of documents must find
-WORTH = 1 / 3  # of all rows: where more must be compared for that, two levels do not pay
+FROM = 4096  # rows; fewer are compared in less time than a second level takes
+WORTH = 1 / 3  # of all rows: where more must be compared for the recall, two levels do not pay
+USUAL = 32  # probes: the sizes of clusters are best for so many
 RIDGE = 1e-3  # of the mean square of a vector's number
 
 
-def coarsened(
-    rows: LabelRows, vectors: np.ndarray, k: int, recall: float = RECALL, least: int = FROM, worth: float = WORTH
-) -> LabelRows:
-    """The rows in two levels that find this share of the top k of documents like these, if that pays.
-
-    One half of the vectors (documents, dim) fits the coarse rows, the other half chooses how many clusters are opened.
-    """
-    if len(rows) < least or len(vectors) < 2 or rows.clusters is not None:
-        return rows
-    clusters = balanced_clusters(as_floats(rows.rows, rows.scales), ROWS_A_CLUSTER, seed=0)
+def coarsened(rows: LabelRows, vectors: np.ndarray) -> LabelRows:
+    """The rows in two levels, with coarse rows fitted to documents with these vectors (documents, dim); 1 probe."""
+    clusters = balanced_clusters(as_floats(rows.rows, rows.scales), rows_a_cluster(len(rows)), seed=0)
     ordered = _in_order(rows, clusters)
-    coarse = _fitted(ordered, clusters, vectors[::2])
-    probes = _probes(rows, clusters, coarse, vectors[1::2], k, recall)
-    if len(clusters) + probes * len(rows) / len(clusters) > worth * len(rows):
-        return rows
-    return replace(ordered, clusters=clusters, coarse=replace(coarse, probes=probes))
+    return replace(ordered, clusters=clusters, coarse=_fitted(ordered, clusters, vectors))
+
+
+def rows_a_cluster(n_rows: int) -> int:
+    """As many as make c + USUAL · n / c smallest.
+
+    >>> rows_a_cluster(32_768)
+    32
+    """
+    return max(1, math.isqrt(n_rows // USUAL))
+
+
+def ladder(rows: LabelRows) -> list[int]:
+    """Numbers of probes to choose from, each about an eighth more than the one before, up to where it does not pay."""
+    assert rows.clusters is not None
+    n_clusters, probes, steps = len(rows.clusters), 1, []
+    while compared(rows, probes) <= WORTH * len(rows) and probes <= n_clusters:
+        steps.append(probes)
+        probes += max(1, probes // 8)
+    return steps
+
+
+def compared(rows: LabelRows, probes: int) -> float:
+    """How many rows of both levels a document is compared with, on average."""
+    assert rows.clusters is not None
+    return len(rows.clusters) + probes * len(rows) / len(rows.clusters)
 
 
 def _in_order(rows: LabelRows, clusters: Clusters) -> LabelRows:
@@ -71,13 +84,3 @@ def _largest_inside(ordered: LabelRows, clusters: Clusters, vectors: np.ndarray)
 
 
 CHUNK = 256  # documents whose logits of all rows are held at once
-
-
-def _probes(rows: LabelRows, clusters: Clusters, coarse: Coarse, vectors: np.ndarray, k: int, recall: float) -> int:
-    """How many clusters must be opened so that this share of the exact top k is inside."""
-    exact = rows.top(vectors, min(k, len(rows))).labels
-    every = replace(coarse, probes=len(clusters)).opened(vectors)
-    place = np.empty_like(every)
-    np.put_along_axis(place, every, np.arange(len(clusters), dtype=every.dtype)[None], axis=1)
-    needed = np.take_along_axis(place, clusters.of_label[exact], axis=1)
-    return math.floor(np.quantile(needed, recall, method="higher")) + 1

@@ -96,8 +96,9 @@ class LabelRows:
             assert self.clusters is None, "rows in the order of clusters: use top_inside"
             return Shortlist(*kernels.likeliest(vectors, self.rows, self.biases, k, self.scales))
         assert self.clusters is not None
-        runs, opened = (self.clusters.starts, self.clusters.labels), self.coarse.opened(vectors)
-        return Shortlist(*kernels.likeliest_members(vectors, self.rows, self.biases, *runs, opened, k, self.scales))
+        coarse, runs = self.coarse, (self.clusters.starts, self.clusters.labels)
+        levels = (self.rows, self.biases, self.scales), (coarse.rows, coarse.biases, coarse.scales)
+        return Shortlist(*kernels.likeliest_in_levels(vectors, *levels, *runs, coarse.probes, k))
 
     def top_for_many(self, vectors: np.ndarray, k: int) -> np.ndarray:
         """The labels that `top` finds, for a training set: faster, and not to the last bit the same."""

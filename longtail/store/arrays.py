@@ -30,6 +30,17 @@ def mapped_bytes(path: Path) -> np.ndarray:
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
+def mapped_array(path: Path) -> np.ndarray:
+    """The array of an .npy file, mapped, so that a header that promises more than the file has takes no memory."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # NumPy reads the header as Python, and its tokenizer raises errors of its own
+        raise ModelError(f"{path}: cannot be read as an array ({error})") from error
+    if not isinstance(array, np.ndarray):
+        raise ModelError(f"{path}: cannot be read as an array")
+    return array.view(np.ndarray)
+
+
 def mapped_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file as read-only views of the mapped file.
 

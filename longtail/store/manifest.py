@@ -112,5 +112,5 @@ def read_manifest(directory: Path) -> dict[str, str]:
 def _files_of_ours(directory: Path) -> Iterator[Path]:
     """Files that loading would read; other files, such as a user's notes, are ignored."""
     for path in directory.rglob("*"):
-        if path.suffix in (".json", ".jsonl", ".safetensors", ".npy") and path != directory / MANIFEST:
+        if path.suffix in (".json", ".jsonl", ".gz", ".safetensors", ".npy") and path != directory / MANIFEST:
             yield path

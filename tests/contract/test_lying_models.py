@@ -12,6 +12,7 @@ import longtail
 from longtail.corpus import Splits
 from longtail.index.clusters import Clusters
 from longtail.predict.export import everywhere, in_precision
+from longtail.predict.labels import write_labels
 from longtail.predict.predictor import Predictor
 from longtail.rankers.label_rows import Coarse, LabelRows
 from tests import mutants
@@ -93,3 +94,13 @@ def test_a_lie_that_would_read_out_of_bounds_is_named(planted: Splits, tmp_path:
     mutants.vouch(tmp_path / "model")
     with pytest.raises(longtail.LongtailError, match=r"centroids\.labels holds numbers from 0 to 1000000"):
         longtail.open(tmp_path / "model")
+
+
+def test_packed_labels_that_lie_are_refused_or_answer(planted: Splits, tmp_path: Path):
+    """Labels are packed where there are many; here these few are."""
+    model = trained("centroid", planted.train)
+    model.save(tmp_path / "model")
+    (tmp_path / "model" / "labels.jsonl").unlink()
+    write_labels(tmp_path / "model", model.labels, many=1)
+    mutants.vouch(tmp_path / "model")
+    assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(200, 230)) == []

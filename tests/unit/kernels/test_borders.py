@@ -33,7 +33,7 @@ from longtail.kernels.hits import NOWHERE, SOUND, find_places
 from longtail.kernels.label_rows import (
     likeliest,
     likeliest_for_many,
-    likeliest_members,
+    likeliest_in_levels,
     own_products,
     rank_members,
     shortlist_gradients,
@@ -83,6 +83,13 @@ def pads(*shape: int) -> np.ndarray:
 
 def no_ints(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.int32)
+
+
+def level(rows: int) -> tuple[np.ndarray, np.ndarray, None]:
+    return ones(rows, 2), ones(rows), None
+
+
+ONE_RUN = np.array([0, 3]), ints(0, 1, 2)  # three labels in one cluster
 
 
 def sparse(*shape: int) -> Rows:
@@ -247,13 +254,16 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "likeliest_for_many: k of 0": (lambda: likeliest_for_many(ones(2, 3), ones(5, 3), ones(5), 0), no_ints(2, 0)),
     "own_products: no documents": (lambda: own_products(floats(0, 2), ones(3, 2), no_ints(0, 4)), floats(0, 4)),
     "own_products: rows of PAD": (lambda: own_products(ones(1, 2), ones(3, 2), pads(1, 4)), floats(1, 4)),
-    "likeliest_members: no cluster opened": (
-        lambda: likeliest_members(ones(1, 2), ones(3, 2), ones(3), np.array([0, 3]), ints([0, 1, 2])[0], pads(1, 2), 2),
-        (pads(1, 2), floats(1, 2)),
+    "likeliest_in_levels: no cluster opened": (
+        lambda: likeliest_in_levels(ones(1, 2), level(3), level(1), *ONE_RUN, 0, 2), (pads(1, 2), floats(1, 2))
     ),
-    "likeliest_members: k of 0": (
-        lambda: likeliest_members(ones(1, 2), ones(3, 2), ones(3), np.array([0, 3]), ints([0, 1, 2])[0], ints([0]), 0),
+    "likeliest_in_levels: k of 0": (
+        lambda: likeliest_in_levels(ones(1, 2), level(3), level(1), *ONE_RUN, 1, 0),
         (no_ints(1, 0), floats(1, 0)),
+    ),
+    "likeliest_in_levels: an empty cluster": (
+        lambda: likeliest_in_levels(ones(1, 2), level(0), level(1), np.zeros(2, np.int64), no_ints(0), 1, 2),
+        (pads(1, 2), floats(1, 2)),
     ),
     "rank_members: clusters without labels": (
         lambda: rank_members(
@@ -457,6 +467,15 @@ WRONG: dict[str, Callable[[], Any]] = {
         ones(1, 3), ones(2, 3), ints([2]), ones(1, 1)
     ),
     "likeliest: fewer biases than rows": lambda: likeliest(ones(1, 3), ones(2, 3), ones(1), 1),
+    "likeliest_in_levels: fewer coarse rows than clusters": lambda: likeliest_in_levels(
+        ones(1, 2), level(3), level(0), *ONE_RUN, 1, 2
+    ),
+    "likeliest_in_levels: more rows than labels": lambda: likeliest_in_levels(
+        ones(1, 2), level(4), level(1), *ONE_RUN, 1, 2
+    ),
+    "likeliest_in_levels: coarse rows of another length": lambda: likeliest_in_levels(
+        ones(1, 2), level(3), (ones(1, 3), ones(1), None), *ONE_RUN, 1, 2
+    ),
     "rank_members: a cluster that does not exist": lambda: rank_members(
         ones(1, 2), ones(2, 2), ones(2), np.array([0, 2]), ints(0, 1), ints([1]), ones(1, 1), 2
     ),

@@ -9,6 +9,7 @@ from longtail.corpus import PAD
 from longtail.kernels.label_rows import (
     likeliest,
     likeliest_for_many,
+    likeliest_in_levels,
     rank_members,
     shortlist_gradients,
     shortlist_logits,
@@ -67,6 +68,28 @@ def test_members_of_opened_clusters_are_ranked_by_both_beliefs():
         best = sorted(expected, key=expected.__getitem__, reverse=True)[:4]
         assert found[row].tolist() == best + [PAD] * (4 - len(best))
         np.testing.assert_allclose(scores[row, : len(best)], [expected[label] for label in best], rtol=1e-5)
+
+
+@pytest.mark.parametrize("probes", [1, 2, 9])
+def test_in_two_levels_the_likeliest_rows_of_the_best_clusters_are_found(probes: int):
+    documents, rows = drawn(6, n_documents=40, n_rows=12)
+    coarse, biases, starts = (
+        drawn(7, n_rows=4)[1],
+        np.linspace(-1, 1, 12).astype(np.float32),
+        np.array([0, 4, 4, 9, 12]),
+    )
+    labels = np.random.default_rng(0).permutation(12).astype(np.int32)
+    levels = (rows, biases, None), (coarse, biases[:4], None)
+    found, beliefs = likeliest_in_levels(documents, *levels, starts, labels, probes, 5)
+    single = likeliest_in_levels(documents[17:18], *levels, starts, labels, probes, 5)
+    assert np.array_equal(found[17], single[0][0]) and np.array_equal(beliefs[17], single[1][0])
+    for row, document in enumerate(documents):
+        best = np.argsort(-(coarse @ document + biases[:4]))[:probes]
+        inside = [at for cluster in best for at in range(starts[cluster], starts[cluster + 1])]
+        expected = {int(labels[at]): sigmoid(document @ rows[at] + biases[at]) for at in inside}
+        wanted = sorted(expected, key=expected.__getitem__, reverse=True)[:5]
+        assert found[row].tolist() == wanted + [PAD] * (5 - len(wanted))
+        np.testing.assert_allclose(beliefs[row, : len(wanted)], [expected[label] for label in wanted], rtol=1e-5)
 
 
 @pytest.mark.parametrize("alone", [0, 17, 39])

@@ -17,7 +17,7 @@ from longtail.corpus import Documents, Splits
 from longtail.errors import LongtailError
 from longtail.invariants import Array, Tables
 from longtail.precision import STORED
-from longtail.predict.export import everywhere, expected_size, in_precision, in_two_levels, smaller
+from longtail.predict.export import everywhere, expected_size, found_of, in_precision, in_two_levels, smaller
 from longtail.predict.predictor import Predictor
 from longtail.rankers import coarse
 from longtail.rankers.label_rows import LabelRows
@@ -130,24 +130,58 @@ def test_an_unknown_precision_is_refused(decaf: Predictor):
         smaller(decaf, "int4")
 
 
+@pytest.mark.parametrize("recall", [0, -1, 1.5, float("nan")])
+def test_a_recall_that_is_no_share_is_refused(recall: float, decaf: Predictor):
+    with pytest.raises(LongtailError, match="a share of the labels"):
+        smaller(decaf, "int8", recall=recall)
+
+
 def test_an_ensemble_exports_its_members(decaf: Predictor, planted: Splits, tmp_path: Path):
     combine([decaf, decaf]).export(tmp_path / "model")
     assert precisions(open_model(tmp_path / "model")) == {"int8"}
 
 
-def test_many_rows_are_found_in_two_levels(planted: Splits, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """With as few rows as here it never pays, so the limits are set to where it must."""
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as few rows as here two levels never pay, so the limits are set to where they must."""
     monkeypatch.setattr("longtail.predict.export.FROM", 8)
-    monkeypatch.setattr(coarse, "ROWS_A_CLUSTER", 2)
-    monkeypatch.setattr("longtail.predict.export.coarsened", lambda *given: coarse.coarsened(*given, least=8, worth=9))
-    model = fit("decaf", planted.train, labels_per_cluster=4)
-    in_two_levels(model, planted.train.documents).save(tmp_path / "model")
-    opened = open_model(tmp_path / "model")
+    monkeypatch.setattr(coarse, "WORTH", 9)
+    monkeypatch.setattr(coarse, "rows_a_cluster", lambda n_rows: 2)
+
+
+def probes_of(model: Predictor) -> list[int | None]:
+    """Of all rows of a model, how many clusters are opened, and nothing for one level."""
     levels: list[LabelRows] = []
-    everywhere(opened, lambda part: levels.append(part) or part if isinstance(part, LabelRows) else part)
-    assert [rows.coarse is not None for rows in levels] == [True, False]
-    exact, found = (one.rank(planted.test.documents, 3).labels[:, 0] for one in (model, opened))
-    assert (exact == found).mean() > 0.97
+    everywhere(model, lambda part: levels.append(part) or part if isinstance(part, LabelRows) else part)
+    return [None if rows.coarse is None else rows.coarse.probes for rows in levels]
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_rows_are_found_in_two_levels(decaf: Predictor, planted: Splits, tmp_path: Path):
+    in_two_levels(decaf, planted.train.documents, recall=0.99).save(tmp_path / "model")
+    opened = open_model(tmp_path / "model")
+    exact, found = (one.rank(planted.test.documents, 10).labels for one in (decaf, opened))
+    assert [probes is not None for probes in probes_of(opened)] == [True, False] and found_of(exact, found) > 0.97
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_no_more_clusters_are_opened_than_the_recall_needs(decaf: Predictor, planted: Splits):
+    two = {recall: in_two_levels(decaf, planted.train.documents, recall) for recall in (0.01, 0.8, 1.0)}
+    assert two[1.0] is decaf
+    chosen = [probes_of(model)[0] or 99 for model in two.values()]  # 99: all rows are compared
+    assert chosen == sorted(chosen) and chosen[0] == 1 < chosen[-1]
+    judges = planted.train.documents[np.arange(1, len(planted.train), 2)]
+    exact = decaf.rank(judges, 10).labels
+    assert all(found_of(exact, model.rank(judges, 10).labels) >= recall for recall, model in two.items())
+
+
+def test_where_two_levels_do_not_pay_rows_stay_as_they_are(
+    decaf: Predictor, planted: Splits, monkeypatch: pytest.MonkeyPatch
+):
+    assert in_two_levels(decaf, planted.train.documents) is decaf  # few rows
+    monkeypatch.setattr("longtail.predict.export.FROM", 8)
+    monkeypatch.setattr(coarse, "WORTH", 0.01)
+    assert probes_of(in_two_levels(decaf, planted.train.documents)) == [None, None]
 
 
 def test_texts_of_labels_stand_in_for_a_sample(decaf: Predictor):
@@ -158,22 +192,23 @@ def test_texts_of_labels_stand_in_for_a_sample(decaf: Predictor):
 
 
 def test_coarse_rows_predict_the_largest_logit():
-    """Rows in 64 tight groups: opening the best few clusters finds all but a hundredth of the exact top."""
+    """Rows in 64 tight groups: opening the best eight clusters finds nearly all of the exact top."""
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((64, 16)).astype(np.float32)
     rows = np.repeat(centers, 32, axis=0) + 0.1 * rng.standard_normal((2048, 16)).astype(np.float32)
     flat = LabelRows(rows, np.zeros(2048, np.float32))
     vectors = centers[rng.integers(0, 64, 600)] + 0.3 * rng.standard_normal((600, 16)).astype(np.float32)
-    two = coarse.coarsened(flat, vectors, 10, least=100)
-    assert two.coarse is not None and two.coarse.probes <= 8
+    two = coarse.coarsened(flat, vectors)
+    assert two.coarse is not None
+    assert len(two.coarse.rows) == 256 and coarse.compared(two, 8) == 256 + 8 * 8
+    two = replace(two, coarse=replace(two.coarse, probes=24))
     asked = centers[rng.integers(0, 64, 200)] + 0.3 * rng.standard_normal((200, 16)).astype(np.float32)
-    pairs = zip(flat.top(asked, 10).labels, two.top(asked, 10).labels)
-    assert np.mean([len(set(exact) & set(found)) / 10 for exact, found in pairs]) > 0.97
+    assert found_of(flat.top(asked, 10).labels, two.top(asked, 10).labels) > 0.97
 
 
-def test_where_all_clusters_must_be_opened_rows_stay_as_they_are():
-    rng = np.random.default_rng(0)
-    flat = LabelRows(rng.standard_normal((512, 64)).astype(np.float32), np.zeros(512, np.float32))
-    assert coarse.coarsened(flat, rng.standard_normal((200, 64)).astype(np.float32), 100, least=100) is flat
-    assert coarse.coarsened(flat, np.zeros((1, 64), np.float32), 3, least=100) is flat
-    assert coarse.coarsened(replace(flat), np.zeros((9, 64), np.float32), 3) is not None
+def test_numbers_of_probes_to_choose_from_end_where_two_levels_do_not_pay():
+    flat = LabelRows(np.eye(512, dtype=np.float32), np.zeros(512, np.float32))
+    two = coarse.coarsened(flat, np.eye(512, dtype=np.float32)[:9])  # 128 clusters of 4
+    steps = coarse.ladder(two)
+    assert steps[:10] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert coarse.compared(two, steps[-1]) <= 512 / 3 < coarse.compared(two, steps[-1] + 2)

@@ -1,23 +1,81 @@
-"""Labels of a saved model are what they were."""
+"""Labels of a saved model are what they were, in plain lines and packed."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from longtail.corpus import Label, LabelSet
-from longtail.predict.labels import LabelFile, label_digest, write_labels
+from longtail.errors import ModelError
+from longtail.predict.labels import LabelFile, ids_of, label_digest, write_labels
+from longtail.predict.packed_labels import LINES
+
+SOME = [Label("1", "été\nno"), Label("2", "", "text"), Label("\u2028", "x"), *(Label(f"L{at}", "") for at in range(40))]
+PLAIN, PACKED = 1000, 1  # from how many labels on they are packed
 
 
-def test_labels_are_read_line_by_line_as_they_were_written(tmp_path: Path):
-    labels = [Label("1", "été\nno"), Label("2", "", "text"), Label("\u2028", "x")]
-    write_labels(tmp_path / "labels.jsonl", labels)
-    read = LabelFile(tmp_path / "labels.jsonl")
-    assert [read[at] for at in range(len(read))] == labels and read[1:] == labels[1:] and len(read) == 3
+@pytest.mark.parametrize("many", [PLAIN, PACKED])
+@pytest.mark.parametrize("count", [0, 1, LINES - 1, LINES, LINES + 1, len(SOME)])
+def test_labels_are_read_one_by_one_as_they_were_written(many: int, count: int, tmp_path: Path):
+    write_labels(tmp_path, SOME[:count], many)
+    read = LabelFile(tmp_path)
+    assert [read[at] for at in range(len(read))] == SOME[:count] and read[1:] == SOME[1:count] and len(read) == count
+    assert ids_of(read) == {label.id: at for at, label in enumerate(SOME[:count])}
+    with pytest.raises(IndexError):
+        read[count]
 
 
-def test_the_digest_of_labels_is_their_ids_in_order(tmp_path: Path):
+def test_many_labels_are_a_gzip_file_of_json_lines(tmp_path: Path):
+    write_labels(tmp_path, SOME, PACKED)
+    assert not (tmp_path / "labels.jsonl").exists()
+    lines = gzip.decompress((tmp_path / "labels.jsonl.gz").read_bytes()).decode("utf-8").split("\n")
+    assert [Label(**json.loads(line)) for line in lines[:-1]] == SOME
+
+
+@pytest.mark.parametrize("many", [PLAIN, PACKED])
+def test_the_digest_of_labels_is_their_ids_in_order(many: int, tmp_path: Path):
     labels = LabelSet.of(["a", "bc"])
-    write_labels(tmp_path / "labels.jsonl", labels)
-    assert label_digest(LabelFile(tmp_path / "labels.jsonl")) == label_digest(labels)
+    write_labels(tmp_path, labels, many)
+    assert label_digest(LabelFile(tmp_path)) == label_digest(labels)
     assert label_digest(labels) != label_digest(LabelSet.of(["ab", "c"]))
     assert label_digest(labels) != label_digest(LabelSet.of(["bc", "a"]))
+
+
+def test_packed_labels_that_do_not_fit_their_index_are_refused(tmp_path: Path):
+    write_labels(tmp_path, SOME, PACKED)
+    blocks, whole = tmp_path / "label_blocks.npy", (tmp_path / "labels.jsonl.gz").read_bytes()
+    starts = np.load(blocks)
+    for wrong in (starts[:-1], starts + 1, starts[::-1].copy(), starts.astype(np.int32), starts[None], starts[:0]):
+        np.save(blocks, wrong)
+        with pytest.raises(ModelError, match=r"label_blocks\.npy"):
+            LabelFile(tmp_path)
+    np.save(blocks, starts)
+    (tmp_path / "labels.jsonl.gz").write_bytes(b"x" * 40 + whole[40:])
+    with pytest.raises(ModelError, match="block 0 cannot be unpacked"):
+        LabelFile(tmp_path)[3]
+    np.save(blocks, starts[[0, -1]])  # two members where one is expected
+    (tmp_path / "labels.jsonl.gz").write_bytes(whole)
+    with pytest.raises(ModelError, match="block 0 is not one gzip member"):
+        LabelFile(tmp_path)[3]
+
+
+def test_a_block_that_unpacks_to_more_than_any_label_needs_is_refused(tmp_path: Path):
+    bomb = gzip.compress(bytes(1 << 27), mtime=0)
+    (tmp_path / "labels.jsonl.gz").write_bytes(bomb)
+    np.save(tmp_path / "label_blocks.npy", np.array([0, len(bomb)]))
+    with pytest.raises(ModelError, match="block 0"):
+        LabelFile(tmp_path)
+
+
+def test_a_block_with_fewer_labels_than_the_others_is_refused(tmp_path: Path):
+    members = [gzip.compress(b'{"id": "a", "name": "b"}\n' * lines, mtime=0) for lines in (2, 1, 1)]
+    (tmp_path / "labels.jsonl.gz").write_bytes(b"".join(members))
+    np.save(tmp_path / "label_blocks.npy", np.cumsum([0, *map(len, members)]))
+    labels = LabelFile(tmp_path)
+    assert len(labels) == 5 and labels[0] == labels[4] == Label("a", "b")
+    with pytest.raises(ModelError, match="block 1 has 1 labels"):
+        labels[3]

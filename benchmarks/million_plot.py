@@ -1,0 +1,78 @@
+"""PECOS at many sizes, and the plot of it and of ours against the number of labels; called by benchmarks.million."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.machine import RESULTS
+from longtail.data.load import load
+from longtail.features.tfidf import Tfidf, TfidfOptions
+
+PECOS_SIZES = (1_000, 10_000, 100_000)  # larger ones train for hours on two cores
+A_LABEL, KEPT = 2, 0.7  # documents a label, and the share of words that each has of a text
+QUERIES = 500
+
+
+def pecos_of(labels: int, place: Path) -> dict:
+    """XR-Linear trained on texts of the demo: every label has one, and its documents have most words of it."""
+    with tempfile.TemporaryDirectory(dir=place) as inside:
+        texts = load("demo").train.texts
+        rows = Tfidf.fit(texts, TfidfOptions(sublinear=True)).transform(texts)
+        rng = np.random.default_rng(labels)
+        of_label = rng.permutation(max(labels, rows.shape[0]))[:labels] % rows.shape[0]
+        documents = thinned(rows[np.tile(of_label, A_LABEL)], rng)
+        answers = sp.vstack([sp.eye(labels, dtype=np.float32)] * A_LABEL)
+        asked = thinned(rows[of_label[rng.integers(0, labels, QUERIES)]], rng)
+        parts = {"features": documents, "labels": answers, "queries": asked}
+        for name, part in parts.items():
+            sp.save_npz(Path(inside) / f"{name}.npz", sp.csr_matrix(part), compressed=False)
+        command = [".venv-pecos/bin/python", "-m", "benchmarks.contenders.pecos_sizes", inside]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {"labels": labels} | json.loads(found.splitlines()[-1])
+
+
+def thinned(rows: sp.csr_array, rng: np.random.Generator) -> sp.csr_matrix:
+    """Rows with a share of their entries, of length 1 again."""
+    kept = sp.csr_matrix(rows, dtype=np.float32, copy=True)
+    kept.data *= rng.random(len(kept.data)) < KEPT
+    kept.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1)).ravel())
+    return sp.csr_matrix(sp.diags(1 / np.maximum(lengths, 1e-9)) @ kept, dtype=np.float32)
+
+
+SHOWN = {
+    "one query on one core, p50 processor ms": {
+        "Longtail, text to names": ("ours", "text to names, p50 CPU ms"),
+        "Longtail, bag to ranking": ("ours", "bag to ranking, p50 CPU ms"),
+        "PECOS, features to ranking": ("pecos", "features to ranking, p50 CPU ms"),
+    },
+    "memory beyond the page cache, MB": {
+        "Longtail, after opening": ("ours", "MB after opening"), "PECOS": ("pecos", "MB after opening"),
+    },
+    "files, MB": {"Longtail, 512 × int8": ("ours", "directory MB"), "PECOS": ("pecos", "directory MB")},
+}  # fmt: skip
+
+
+def plot(results: dict) -> Path:
+    """Time, memory and file size against the number of labels."""
+    import matplotlib.pyplot as plt
+
+    series = {"ours": [results[size] for size in sorted(filter(str.isdigit, results), key=int)]}
+    series["pecos"] = [results["pecos"][size] for size in sorted(results.get("pecos", {}), key=int)]
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    for axis, (title, lines) in zip(axes, SHOWN.items()):
+        for name, (whose, number) in lines.items():
+            points = series[whose]
+            dashed = "--" if whose == "pecos" else "-"
+            axis.plot([p["labels"] for p in points], [p[number] for p in points], dashed, marker="o", label=name)
+        axis.set(xscale="log", yscale="log", title=title, xlabel="labels")
+        axis.legend(fontsize=8)
+        axis.grid(alpha=0.3)
+    figure.savefig(RESULTS / "million.png", dpi=110)
+    return RESULTS / "million.png"
