@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.features.bags import of_unit_length
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
@@ -36,6 +35,7 @@ from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons, mixed
 from longtail.shortlist import Shortlist
+from longtail.sparse import sp
 from longtail.train.run import Need, Run
 
 
