@@ -6,7 +6,7 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_shape
-from longtail.kernels.products import product
+from longtail.kernels.products import picked_products
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import Table, nothing_found, sigmoid
 from longtail.kernels.threads import in_threads
@@ -63,12 +63,14 @@ def _fused_top(table, biases, queries, labels, beliefs, beta, start, stop, found
             if label < PAD or label >= len(biases):
                 return 1
             if label != PAD:
-                believed = sigmoid(product(queries, document, table, label) + biases[label])
                 found[count] = label
-                if share < 0:
-                    scores[count] = believed * beliefs[document, at]
-                else:
-                    scores[count] = share * believed + (np.float32(1) - share) * beliefs[document, at]
+                count += 1
+        picked_products(queries, document, table, found, count, scores)
+        count = 0
+        for at in range(labels.shape[1]):
+            if labels[document, at] != PAD:
+                believed, belief = sigmoid(scores[count] + biases[found[count]]), beliefs[document, at]
+                scores[count] = believed * belief if share < 0 else share * believed + (np.float32(1) - share) * belief
                 count += 1
         keep_best(found[:count], scores[:count], best_labels[document], best_scores[document])
     return 0

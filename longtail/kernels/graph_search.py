@@ -14,7 +14,7 @@ from longtail.corpus import PAD
 from longtail.kernels.borders import check
 from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import frozen
-from longtail.kernels.products import product
+from longtail.kernels.products import picked_products, product
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import Table, nothing_found, sigmoid
 from longtail.kernels.threads import in_slices
@@ -31,6 +31,7 @@ class Links:
             check(0 <= top <= len(levels) - 2, f"the graph is entered at level {top}, and it has {len(levels) - 1}")
         arrays = frozen(links, np.int32), frozen(starts, np.int64), frozen(levels, np.int64)
         self.numbers = *arrays, int(entry), int(top)
+        self.most = int(levels[1]) if len(levels) > 1 else 0  # links of a node on the lowest level
 
 
 def walk(
@@ -48,7 +49,8 @@ def walk(
 
     def part(start: int, stop: int) -> None:
         seen, before = unseen(links.nodes, stop - start)
-        loop(queries, start, stop, seen, before - start, np.empty(k, np.uint8), *best)
+        room = np.empty(k, np.uint8), np.empty(links.most, np.int32), np.empty(links.most, np.float32)
+        loop(queries, start, stop, seen, before - start, *room, *best)
 
     in_slices(part, len(documents), "searching labels", threads)
     return best
@@ -75,11 +77,12 @@ MOST_WALKS = 2**31 - 1
 
 @standalone
 def _walk(
-    table, biases, links, starts, levels, entry, top, queries, start, stop, seen, before, opened, best, scores
+    table, biases, links, starts, levels, entry, top, queries, start, stop, seen, before, opened, new, nearness,
+    best, scores,
 ):  # fmt: skip
     """`seen` has no number above `before` + `start`; the walk of a document writes `before` + 1 + the document.
 
-    `opened` is room for a number a place.
+    `opened` is room for a number a place, `new` and `nearness` for the nodes around one.
     """
     for document in range(start, stop):
         found, near = best[document], scores[document]
@@ -93,7 +96,10 @@ def _walk(
             else:
                 opened[at] = 1
                 around = links[starts[found[at]] : starts[found[at]] + levels[1]]
-                size = _open(queries, document, table, around, seen, before + document + 1, found, near, opened, size)
+                count = _unseen_of(around, seen, before + document + 1, new)
+                picked_products(queries, document, table, new, count, nearness)
+                for other in range(count):
+                    size = _insert(found, near, opened, size, new[other], nearness[other])
                 at = 0  # something nearer may have come in before
         for at in range(size):
             near[at] = sigmoid(near[at])
@@ -101,15 +107,17 @@ def _walk(
 
 
 @compiled
-def _open(queries, document, table, around, seen, seen_by, found, near, opened, size):
-    """Look at the nodes around one; the list's new size."""
+def _unseen_of(around, seen, seen_by, new):
+    """The nodes around one that were not seen before, into `new`; how many they are."""
+    count = 0
     for node in around:
         if node == PAD:
             break
         if seen[node] != seen_by:
             seen[node] = seen_by
-            size = _insert(found, near, opened, size, node, product(queries, document, table, node))
-    return size
+            new[count] = node
+            count += 1
+    return count
 
 
 @compiled

@@ -255,17 +255,33 @@ def _rank_members(
 ):  # fmt: skip
     """`found` and `scores` are room for the labels of all clusters of a document."""
     for document in range(start, stop):
+        count = _rows_inside(clusters[document], starts, found)
+        if count < 0:
+            return 1
+        picked_products(queries, document, table, found, count, scores)
         count = 0
         for at in range(clusters.shape[1]):
             cluster = clusters[document, at]
             if cluster == PAD:
                 break
-            if cluster < 0 or cluster >= len(starts) - 1 or count + starts[cluster + 1] - starts[cluster] > len(found):
-                return 1
-            more = member_logits(queries, document, table, biases, starts, cluster, scores[count:])
-            for member in range(more):
-                found[count + member] = labels[starts[cluster] + member]
-                scores[count + member] = sigmoid(scores[count + member]) * beliefs[document, at]
-            count += more
+            for row in range(starts[cluster], starts[cluster + 1]):
+                found[count] = labels[row]
+                scores[count] = sigmoid(scores[count] + biases[row]) * beliefs[document, at]
+                count += 1
         keep_best(found[:count], scores[:count], best_labels[document], best_scores[document])
     return 0
+
+
+@compiled
+def _rows_inside(clusters, starts, found):
+    """The rows of some clusters, one after the other; how many they are, or −1 where a cluster does not exist."""
+    count = 0
+    for cluster in clusters:
+        if cluster == PAD:
+            break
+        if cluster < 0 or cluster >= len(starts) - 1 or count + starts[cluster + 1] - starts[cluster] > len(found):
+            return -1
+        for row in range(starts[cluster], starts[cluster + 1]):
+            found[count] = row
+            count += 1
+    return count
