@@ -71,7 +71,7 @@ class GatedBlock:
         """
         alive = self.identity * total + self.residual @ np.maximum(total, 0) + self.offset > 0
         kept = rows * alive
-        return self.identity * kept + (kept @ self.residual) * (total > 0), kept @ self.offset
+        return self.identity * kept + (_single(kept) @ self.residual) * (total > 0), kept @ self.offset
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,12 @@ class ResidualBlock:
     def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As of `GatedBlock`: ⟨w, x̂⟩ = ⟨w, h⟩ + ⟨q⊙w, R h + r⟩ with h = p⊙(E x), q = [R h + r > 0], p = [E x > 0]."""
         kept = rows * (self.residual @ np.maximum(total, 0) + self.offset > 0)
-        return (rows + kept @ self.residual) * (total > 0), kept @ self.offset
+        return (rows + _single(kept) @ self.residual) * (total > 0), kept @ self.offset
+
+
+def _single(rows: np.ndarray) -> np.ndarray:
+    """In float32, as what they are multiplied with: NumPy would copy all of that into float64 first."""
+    return rows.astype(np.float32)
 
 
 BlockKind = Literal["gated", "residual"]
