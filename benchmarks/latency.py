@@ -51,9 +51,9 @@ def main() -> None:
         if not asked.without_peers:
             commands |= peers(splits.train, Path(place))
         rows = measure(commands, list(splits.split("test").texts), asked.rounds)
-    for name, row in rows.items():
-        row["model MB"] = round(size_of(models[name]) / 1e6, 1) if name in models else None
-        print(name, row, flush=True)
+        for name, row in rows.items():  # before the models that were trained here are gone
+            row["model MB"] = round(size_of(models[name]) / 1e6, 1) if name in models else None
+            print(name, row, flush=True)
     results = {"corpus": asked.corpus, "labels": splits.train.n_labels, "rounds": asked.rounds, "contenders": rows}
     print(save("latency", results))
     (RESULTS / "latency.md").write_text(markdown(results), "utf-8")

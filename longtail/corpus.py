@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from os import PathLike
 from typing import Any, Literal, NamedTuple, overload
 
@@ -41,8 +42,7 @@ class Texts(Sequence[str]):
         if not _is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
             raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
-        offsets = np.zeros(len(chunks) + 1, np.int64)
-        np.cumsum([len(chunk) for chunk in chunks], out=offsets[1:])
+        offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)
         return cls(np.frombuffer(b"".join(chunks), np.uint8), offsets[:-1], offsets[1:])
 
     def __len__(self) -> int:

@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Label
 from longtail.data.lines import Block
+from longtail.sparse import sp
 
 Vocabulary = dict[str, int]  # label id -> index
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail import store
 from longtail.corpus import Corpus, Documents, Label, LabelSet, Role, Splits, Texts
 from longtail.errors import LongtailError
 from longtail.invariants import all_finite, check_indices, check_starts
+from longtail.sparse import sp
 
 VERSION = 1  # of this layout; caches of another version are rebuilt
 INDEX = "corpus.json"

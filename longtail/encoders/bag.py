@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -28,8 +29,8 @@ from longtail.features.reading import Reader
 from longtail.features.spans import places_in_reader, text_of
 from longtail.invariants import Array, agree
 from longtail.kernels.bag import bag_sums
-from longtail.kernels.blocks import through_block
 from longtail.kernels.csr import Rows
+from longtail.kernels.encoding import Encoding
 from longtail.precision import STORED, as_floats
 from longtail.progress import steps
 from longtail.reasons import Contributions
@@ -63,18 +64,14 @@ class GatedBlock:
         half = np.full(dim, 0.5, np.float32)
         return cls(np.diag(half), np.zeros(dim, np.float32), half)
 
-    def documents(self, sums: np.ndarray) -> np.ndarray:
-        """x̂ = ReLU(ℰ_D(x)), (documents, dim) float32."""
-        return np.maximum(through_block(sums, self.residual, self.offset, self.identity), 0)
-
     def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """⟨row, x̂⟩ = ⟨direction, r̂⁰⟩ + constant around one text's r̂⁰ (dim,): directions (rows, dim), constants (rows,).
 
         With a = [ℰ > 0] and p = [r̂⁰ > 0] as they are for this text, ⟨w, x̂⟩ = ⟨a⊙w, σ(α)⊙r̂⁰ + R(p⊙r̂⁰) + offset⟩.
         """
-        alive = through_block(total[None], self.residual, self.offset, self.identity)[0] > 0
+        alive = self.identity * total + self.residual @ np.maximum(total, 0) + self.offset > 0
         kept = rows * alive
-        return self.identity * kept + (kept @ self.residual) * (total > 0), kept @ self.offset
+        return self.identity * kept + (_single(kept) @ self.residual) * (total > 0), kept @ self.offset
 
 
 @dataclass(frozen=True)
@@ -89,18 +86,15 @@ class ResidualBlock:
         """The untrained block."""
         return cls(np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32))
 
-    def documents(self, sums: np.ndarray) -> np.ndarray:
-        """x̂ = h + ReLU(R h + r), (documents, dim) float32, nonnegative."""
-        positive = np.maximum(sums, 0)
-        return positive + np.maximum(self._before_relu(positive), 0)
-
-    def _before_relu(self, positive: np.ndarray) -> np.ndarray:
-        return through_block(positive, self.residual, self.offset, np.zeros_like(self.offset))
-
     def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As of `GatedBlock`: ⟨w, x̂⟩ = ⟨w, h⟩ + ⟨q⊙w, R h + r⟩ with h = p⊙(E x), q = [R h + r > 0], p = [E x > 0]."""
-        kept = rows * (self._before_relu(np.maximum(total, 0)[None])[0] > 0)
-        return (rows + kept @ self.residual) * (total > 0), kept @ self.offset
+        kept = rows * (self.residual @ np.maximum(total, 0) + self.offset > 0)
+        return (rows + _single(kept) @ self.residual) * (total > 0), kept @ self.offset
+
+
+def _single(rows: np.ndarray) -> np.ndarray:
+    """In float32, as what they are multiplied with: NumPy would copy all of that into float64 first."""
+    return rows.astype(np.float32)
 
 
 BlockKind = Literal["gated", "residual"]
@@ -137,7 +131,13 @@ class TokenBag:
 
     def encode(self, bags: Rows) -> np.ndarray:
         """x̂ of every bag, (documents, dim) float32."""
-        return self.block.documents(self.before_block(bags))
+        return self._encoding(bags)
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        """Made when a text is first read; never stored."""
+        gates = self.block.identity if isinstance(self.block, GatedBlock) else None
+        return Encoding(self.vectors, self.block.residual, self.block.offset, gates, self.scales)
 
     def before_block(self, bags: Rows) -> np.ndarray:
         """E r of every bag, (texts, dim) float32."""
@@ -153,7 +153,7 @@ class TokenBag:
         """
         _, tokens, weights = bags = self.read(documents) if read is None else read
         total = self.before_block(bags)
-        vector, rows = self.block.documents(total), rows.astype(np.float64)
+        vector, rows = self.encode(bags), rows.astype(np.float64)
         directions, constants = self.block.linear_at(total[0], rows)
         own = as_floats(self.vectors[tokens], None if self.scales is None else self.scales[tokens])
         values = (directions @ own.T) * weights

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.features.bags import of_unit_length
+from longtail.sparse import sp
 
 SURE = 5.0  # s: logit of a document with the same vector as the label's text
 

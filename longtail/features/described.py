@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Documents, Texts
 from longtail.data.new_labels import NewLabel
 from longtail.features.bags import of_unit_length
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import PAD
@@ -26,11 +25,12 @@ from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree, check_indices
 from longtail.kernels.csr import rows_of
-from longtail.kernels.paths import best_labels
+from longtail.kernels.paths import Edges
 from longtail.kernels.top import top_of_rows
 from longtail.rankers.label_rows import LabelRows
 from longtail.reasons import FEW, NAMED, Proposal
 from longtail.shortlist import Shortlist
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,12 @@ class GraphIndex:
     def find(self, vectors: np.ndarray) -> Shortlist:
         """The labels with the largest beliefs (6), (documents, K)."""
         opened, k = self.open(vectors), min(self.shortlist, self.n_labels)
-        return Shortlist(*best_labels(opened.labels, opened.belief, *self._edges, self.n_labels, k, add=self.add))
+        return Shortlist(*self._paths.best(opened.labels, opened.belief, k))
+
+    @cached_property
+    def _paths(self) -> Edges:
+        """The edges as compiled loops take them; never stored."""
+        return Edges(*self._edges, self.n_labels, self.add)
 
     def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from longtail.config import setting
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
+from longtail.kernels.graph_search import Links
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 from longtail.reasons import Proposal
@@ -59,6 +61,11 @@ class Graph:
         for level in range(1, self.top + 1):
             self._check_links(level, heights)
 
+    @cached_property
+    def walked(self) -> Links:
+        """The graph as compiled loops take it; never stored."""
+        return Links(self.links, self.starts, self.levels, self.entry, self.top)
+
     def _check_links(self, level: int, heights: np.ndarray) -> None:
         inside = np.arange(self.levels[level], self.levels[level + 1])
         linked = self.links[self.starts[:-1][heights > level][:, None] + inside]
@@ -93,8 +100,7 @@ class Nearest:
         if self.graph is None:
             near = self.directions.top(documents, k)
         else:
-            graph = self.graph.links, self.graph.starts, self.graph.levels, self.graph.entry, self.graph.top
-            near = self.directions.some(slice(self.nodes)).top_by_graph(documents, graph, k)
+            near = self.directions.top_by_graph(documents, self.graph.walked, k)
             near = near if self.nodes == len(self.labels) else self._with_later(documents, near, k)
         # A walk that meets fewer than k nodes leaves places empty.
         named = np.where(near.labels == PAD, PAD, self.labels[near.labels])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.index.clusters import Clusters
+from longtail.sparse import sp
 
 
 def cluster_targets(labels: sp.csr_array, clusters: Clusters) -> sp.csr_array:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.errors import ConfigError, CorpusError
+from longtail.sparse import sp
 
 N_DECILES = 10
 

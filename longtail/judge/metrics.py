@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, CorpusError, RankingError
@@ -31,6 +30,7 @@ from longtail.judge.frequencies import N_DECILES, Frequencies, binary_of, invers
 from longtail.judge.gains import METRICS, Metric, Pairs, recall
 from longtail.kernels.hits import FILTERED, NOWHERE, SOUND, find_places
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 if TYPE_CHECKING:
     from longtail.judge.calibration import Reliability, Threshold

@@ -24,11 +24,9 @@ def bag_sums(
     check_rows(bags, len(vectors), "tokens of bags")
     if scales is not None:
         check_shape(scales, (len(vectors),), "scales of token vectors")
-        bags = (bags[0], bags[1], bags[2] * scales[bags[1]])
     sums = np.empty((len(bags[0]) - 1, vectors.shape[1]), np.float32)
-    work = _numbers_a_bag(bags[1], sums)
-    rows, _ = table_of(vectors, scales)
-    in_threads(lambda start, stop: _bag_sums(*bags, rows, start, stop, sums), len(sums), threads, work)
+    work, table = _numbers_a_bag(bags[1], sums), table_of(vectors, scales)
+    in_threads(lambda start, stop: _bag_sums(*bags, table, start, stop, sums), len(sums), threads, work)
     return sums
 
 
@@ -37,10 +35,11 @@ def bag_gradients(bags: Rows, gradients: np.ndarray, threads: int | None = None)
     check_rows(bags, ANY_TOKEN, "tokens of bags")
     check_shape(gradients, (len(bags[0]) - 1, gradients.shape[1]), "gradients of bags")
     inside, *by_token = _turned_round(*bags)
+    table = table_of(gradients, None)
     result = np.empty((len(inside), gradients.shape[1]), np.float32)
     work = _numbers_a_bag(bags[1], result)
     # A bag's gradient is to its tokens what a token's vector was to the bag: the same sum, turned round.
-    in_threads(lambda start, stop: _bag_sums(*by_token, gradients, start, stop, result), len(result), threads, work)
+    in_threads(lambda start, stop: _bag_sums(*by_token, table, start, stop, result), len(result), threads, work)
     return inside, result
 
 
@@ -52,15 +51,29 @@ def _numbers_a_bag(tokens: np.ndarray, sums: np.ndarray) -> int:
     return len(tokens) * sums.shape[1] // max(len(sums), 1)
 
 
-@compiled(fastmath=ANY_ORDER)
-def _bag_sums(starts, tokens, weights, vectors, start, stop, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+@compiled
+def _bag_sums(starts, tokens, weights, table, start, stop, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for bag in range(start, stop):
-        total = sums[bag]
-        total[:] = 0
-        for at in range(starts[bag], starts[bag + 1]):
-            vector, weight = vectors[tokens[at]], weights[at]
-            for d in range(len(total)):
-                total[d] += weight * as_float(vector[d])
+        add_up(starts, tokens, weights, table, bag, sums[bag])
+
+
+@compiled(fastmath=ANY_ORDER)
+def add_up(starts, tokens, weights, table, bag, total):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """The token vectors of one bag, for other kernels to call; False where a token has none, or the bag no entries."""
+    vectors, scales = table
+    for d in range(len(total)):
+        total[d] = 0
+    if starts[bag] < 0 or starts[bag + 1] > len(tokens):
+        return False
+    for at in range(starts[bag], starts[bag + 1]):
+        token, weight = tokens[at], weights[at]
+        if token < 0 or token >= len(vectors):
+            return False
+        if len(scales) > 0:
+            weight *= scales[token]
+        for d in range(len(total)):
+            total[d] += weight * as_float(vectors[token, d])
+    return True
 
 
 @compiled

@@ -6,7 +6,7 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.borders import check_shape
-from longtail.kernels.compiled import compiled
+from longtail.kernels.standalone import standalone
 from longtail.kernels.threads import in_threads
 from longtail.kernels.top import keep_best
 
@@ -20,15 +20,16 @@ def top_of_candidates(
     best = np.full((len(labels), k), PAD, np.int32), np.zeros((len(labels), k), np.float32)
 
     def part(start: int, stop: int) -> None:
-        _top_of_candidates(labels, scores, start, stop, *best)
+        room = np.empty(labels.shape[1], np.int32), np.empty(labels.shape[1], np.float32)
+        _top_of_candidates(labels, scores, start, stop, *room, *best)
 
     in_threads(part, len(labels), threads, numbers=4 * labels.shape[1])
     return best
 
 
-@compiled
-def _top_of_candidates(labels, scores, start, stop, best_labels, best_scores):
-    found, kept = np.empty(labels.shape[1], np.int32), np.empty(labels.shape[1], np.float32)
+@standalone
+def _top_of_candidates(labels, scores, start, stop, found, kept, best_labels, best_scores):
+    """`found` and `kept` are room for the candidates of a row."""
     for row in range(start, stop):
         count = 0
         for at in range(labels.shape[1]):
@@ -36,3 +37,4 @@ def _top_of_candidates(labels, scores, start, stop, best_labels, best_scores):
                 found[count], kept[count] = labels[row, at], scores[row, at]
                 count += 1
         keep_best(found[:count], kept[:count], best_labels[row], best_scores[row])
+    return 0

@@ -11,6 +11,7 @@ answers runs the loops of `standalone.py`, which do without it.
 from __future__ import annotations
 
 from functools import cached_property, partial
+from importlib import import_module
 
 from longtail.kernels.notice import notice
 
@@ -53,6 +54,29 @@ class Kernel:
 
     def __reduce__(self) -> str:  # pickled by name, as functions are
         return self.__name__
+
+
+class Later:
+    """What only numba's compiler calls, as an intrinsic: its module, which needs numba, is imported by the compiler."""
+
+    def __init__(self, module: str, name: str):
+        self._where = module, name
+
+    @property
+    def _numba_type_(self):
+        """How numba sees this object where a compiled function calls it."""
+        from numba.core.registry import cpu_target
+
+        found = getattr(import_module(self._where[0]), self._where[1])
+        cpu_target.typing_context.refresh()  # which learns of what was declared since it was made
+        return cpu_target.typing_context.resolve_value_type(found)
+
+    def __call__(self, *args):  # noqa: ANN002, ANN204
+        """Under NUMBA_DISABLE_JIT."""
+        return getattr(import_module(self._where[0]), self._where[1])(*args)
+
+    def __reduce__(self):  # noqa: ANN204
+        return Later, self._where
 
 
 def _nothing() -> None:

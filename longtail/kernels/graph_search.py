@@ -11,34 +11,46 @@ import threading
 import numpy as np
 
 from longtail.corpus import PAD
-from longtail.kernels.borders import check, check_shape
+from longtail.kernels.borders import check
 from longtail.kernels.compiled import compiled
-from longtail.kernels.label_rows import sigmoid
-from longtail.kernels.products import product, sides
+from longtail.kernels.csr import frozen
+from longtail.kernels.products import picked_products, product
+from longtail.kernels.standalone import standalone
+from longtail.kernels.tables import Table, nothing_found, sigmoid
 from longtail.kernels.threads import in_slices
 
 
+class Links:
+    """A graph's arrays, with the node where it is entered and the level of that: checked once."""
+
+    def __init__(self, links: np.ndarray, starts: np.ndarray, levels: np.ndarray, entry: int, top: int):
+        self.nodes = len(starts) - 1
+        if self.nodes > 0:
+            check(0 <= entry < self.nodes, f"the graph is entered at node {entry}, and it has {self.nodes}")
+            check(starts[-1] <= len(links), "the graph lacks links of some nodes")
+            check(0 <= top <= len(levels) - 2, f"the graph is entered at level {top}, and it has {len(levels) - 1}")
+        arrays = frozen(links, np.int32), frozen(starts, np.int64), frozen(levels, np.int64)
+        self.numbers = *arrays, int(entry), int(top)
+        self.most = int(levels[1]) if len(levels) > 1 else 0  # links of a node on the lowest level
+
+
 def walk(
-    documents: np.ndarray, vectors: np.ndarray, links: np.ndarray, starts: np.ndarray, levels: np.ndarray,
-    entry: int, top: int, k: int, threads: int | None = None, scales: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """About the k nodes with the largest ⟨document, vector⟩, best first, and σ of it: (documents, k) each.
+    table: Table, links: Links, documents: np.ndarray, k: int, threads: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """About the k nodes with the largest ⟨document, row⟩, best first, and σ of it: (documents, k) each.
 
-    Places that the walk does not fill are PAD with 0; a graph without nodes fills none.
+    Places that the walk does not fill are PAD with 0; a graph without nodes fills none.  Biases are not looked at.
     """
-    best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
-    if k == 0 or len(vectors) == 0:
+    best, queries = nothing_found(len(documents), k), table.queries(documents)
+    if k == 0 or links.nodes == 0:
         return best
-    check_shape(documents, (len(documents), vectors.shape[1]), "document vectors")
-    check(0 <= entry < len(vectors), f"the graph is entered at node {entry}, and it has {len(vectors)}")
-    check(len(starts) == len(vectors) + 1 and starts[-1] <= len(links), "the graph lacks links of some nodes")
-    check(0 <= top <= len(levels) - 2, f"the graph is entered at level {top}, and it has {len(levels) - 1}")
-
-    queries, table = sides(documents, vectors, scales, "vectors of nodes")
+    check(links.nodes <= len(table), f"the graph has {links.nodes} nodes, and there are {len(table)} rows")
+    loop = table.loop(_walk, *links.numbers)
 
     def part(start: int, stop: int) -> None:
-        seen, before = unseen(len(vectors), stop - start)
-        _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, before - start, *best)
+        seen, before = unseen(links.nodes, stop - start)
+        room = np.empty(k, np.uint8), np.empty(links.most, np.int32), np.empty(links.most, np.float32)
+        loop(queries, start, stop, seen, before - start, *room, *best)
 
     in_slices(part, len(documents), "searching labels", threads)
     return best
@@ -63,10 +75,15 @@ def unseen(n_nodes: int, n_documents: int) -> tuple[np.ndarray, int]:
 MOST_WALKS = 2**31 - 1
 
 
-@compiled
-def _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, before, best, scores):
-    """`seen` has no number above `before` + `start`; the walk of a document writes `before` + 1 + the document."""
-    opened = np.empty(best.shape[1], np.bool_)
+@standalone
+def _walk(
+    table, biases, links, starts, levels, entry, top, queries, start, stop, seen, before, opened, new, nearness,
+    best, scores,
+):  # fmt: skip
+    """`seen` has no number above `before` + `start`; the walk of a document writes `before` + 1 + the document.
+
+    `opened` is room for a number a place, `new` and `nearness` for the nodes around one.
+    """
     for document in range(start, stop):
         found, near = best[document], scores[document]
         node = _descend(queries, document, table, links, starts, levels, entry, top)
@@ -74,27 +91,33 @@ def _walk(queries, table, links, starts, levels, entry, top, start, stop, seen, 
         size = _insert(found, near, opened, 0, node, product(queries, document, table, node))
         at = 0
         while at < size:
-            if opened[at]:
+            if opened[at] != 0:
                 at += 1
             else:
-                opened[at] = True
+                opened[at] = 1
                 around = links[starts[found[at]] : starts[found[at]] + levels[1]]
-                size = _open(queries, document, table, around, seen, before + document + 1, found, near, opened, size)
+                count = _unseen_of(around, seen, before + document + 1, new)
+                picked_products(queries, document, table, new, count, nearness)
+                for other in range(count):
+                    size = _insert(found, near, opened, size, new[other], nearness[other])
                 at = 0  # something nearer may have come in before
         for at in range(size):
             near[at] = sigmoid(near[at])
+    return 0
 
 
 @compiled
-def _open(queries, document, table, around, seen, seen_by, found, near, opened, size):
-    """Look at the nodes around one; the list's new size."""
+def _unseen_of(around, seen, seen_by, new):
+    """The nodes around one that were not seen before, into `new`; how many they are."""
+    count = 0
     for node in around:
         if node == PAD:
             break
         if seen[node] != seen_by:
             seen[node] = seen_by
-            size = _insert(found, near, opened, size, node, product(queries, document, table, node))
-    return size
+            new[count] = node
+            count += 1
+    return count
 
 
 @compiled
@@ -126,7 +149,7 @@ def _insert(found, near, opened, size, node, nearness):
     while at > 0 and _before(node, nearness, found[at - 1], near[at - 1]):
         found[at], near[at], opened[at] = found[at - 1], near[at - 1], opened[at - 1]
         at -= 1
-    found[at], near[at], opened[at] = node, nearness, False
+    found[at], near[at], opened[at] = node, nearness, 0
     return size + 1
 
 

@@ -13,13 +13,11 @@ from longtail.corpus import PAD
 from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
 from longtail.kernels.borders import check, check_names, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.products import product, run_products, sides, tile_products
+from longtail.kernels.products import sides
+from longtail.kernels.tables import COMPARING, TILE, Table, likeliest_of, member_logits, sigmoid, tile_logits
 from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best, keep_largest
 from longtail.progress import steps
-
-TILE = 16  # documents that meet a row while it is in the cache
-
 
 # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -72,39 +70,11 @@ def _shortlist_logits(documents, rows, shortlist, start, stop, logits):
 # -- ranking -------------------------------------------------------------------------------------------------------
 
 
-def own_products(
-    documents: np.ndarray, rows: np.ndarray, wanted: np.ndarray, scales: np.ndarray | None = None
-) -> np.ndarray:
-    """⟨document, row⟩ for each document's own rows, (documents, width) float32; 0 at PAD.
-
-    What `shortlist_logits` computes for learning, with the same bits alone and in a batch, and in every precision.
-    """
-    check_names(wanted, len(rows), "wanted rows")
-    check_shape(wanted, (len(documents), wanted.shape[1]), "wanted rows")
-    queries, table = sides(documents, rows, scales, "rows")
-    found = np.zeros(wanted.shape, np.float32)
-    in_threads(lambda start, stop: _own_products(queries, table, wanted, start, stop, found), len(wanted))
-    return found
-
-
-@compiled
-def _own_products(queries, table, wanted, start, stop, found):
-    for document in range(start, stop):
-        for at in range(wanted.shape[1]):
-            if wanted[document, at] != PAD:
-                found[document, at] = product(queries, document, table, wanted[document, at])
-
-
 def likeliest(
     documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: int, scales: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k rows with the largest σ(⟨document, row⟩ + bias) and these beliefs, (documents, k) each; PAD, 0."""
-    check_shape(rows, (len(biases), documents.shape[1]), "rows to compare")
-    queries, table = sides(documents, rows, scales, "rows to compare")
-    best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
-    n_documents = len(documents)
-    in_slices(lambda start, stop: _likeliest(queries, table, biases, start, stop, *best), n_documents, COMPARING)
-    return best
+    """`likeliest_of` a table that is asked about once."""
+    return likeliest_of(Table(rows, biases, scales), documents, k)
 
 
 def likeliest_for_many(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: int) -> np.ndarray:
@@ -123,30 +93,6 @@ def likeliest_for_many(documents: np.ndarray, rows: np.ndarray, biases: np.ndarr
 
 
 CHUNK = 1024  # documents whose scores of all rows are held at once
-COMPARING = "comparing documents"
-
-
-def rank_members(
-    documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, starts: np.ndarray, labels: np.ndarray,
-    clusters: np.ndarray, beliefs: np.ndarray, k: int, scales: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The k best labels in each document's clusters by σ(label)·belief(cluster), (documents, k) each.
-
-    Row i belongs to labels[i]; cluster c holds the rows from starts[c] to starts[c + 1], one run of memory.
-    """
-    _check_clusters(documents, rows, biases, starts, labels, clusters)
-    check_shape(beliefs, clusters.shape, "beliefs in clusters")
-    queries, table = sides(documents, rows, scales, "label rows")
-    best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
-
-    def part(start: int, stop: int) -> None:
-        _rank_members(queries, table, biases, starts, labels, clusters, beliefs, start, stop, *best)
-
-    in_slices(part, len(documents), RANKING)
-    return best
-
-
-RANKING = "ranking documents"
 
 
 def likeliest_in_levels(
@@ -180,48 +126,11 @@ def _compared(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, scale
     return *sides(documents, rows, scales, "rows to compare"), biases
 
 
-def _check_clusters(
-    documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, starts: np.ndarray, labels: np.ndarray,
-    clusters: np.ndarray,
-) -> None:  # fmt: skip
-    check_shape(rows, (len(biases), documents.shape[1]), "label rows")
-    check(len(labels) == len(rows) == starts[-1], f"{len(rows)} rows, {len(labels)} labels, {starts[-1]} in clusters")
-    check_shape(clusters, (len(documents), clusters.shape[1]), "opened clusters")
-    check_names(clusters, len(starts) - 1, "opened clusters")
-
-
 @compiled
 def _top_columns(scores, best_columns, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names, best = np.arange(scores.shape[1]).astype(np.int32), np.empty(best_columns.shape[1], np.float32)
     for row in range(start, stop):
         keep_best(names, scores[row], best_columns[row], best)
-
-
-@compiled
-def sigmoid(logit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """1 / (1 + exp(−logit))."""
-    return np.float32(1) / (np.float32(1) + np.exp(-logit))
-
-
-@compiled
-def tile_logits(queries, first, tile, table, biases, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """⟨document, row⟩ + bias of a few documents and all rows, for other kernels to call: (TILE, rows)."""
-    tile_products(queries, first, tile, table, logits)
-    for at in range(tile):
-        for row in range(len(biases)):
-            logits[at, row] += biases[row]
-
-
-@compiled
-def _likeliest(queries, table, biases, start, stop, best_rows, best_beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    logits = np.empty((min(TILE, stop - start), len(biases)), np.float32)
-    for first in range(start, stop, TILE):
-        tile = min(TILE, stop - first)
-        tile_logits(queries, first, tile, table, biases, logits)
-        for at in range(tile):
-            keep_largest(logits[at], best_rows[first + at], best_beliefs[first + at])
-            for j in range(min(best_rows.shape[1], len(biases))):
-                best_beliefs[first + at, j] = sigmoid(best_beliefs[first + at, j])
 
 
 @compiled
@@ -236,36 +145,6 @@ def _most_members(starts, clusters, first, last):  # type: ignore[no-untyped-def
             count += starts[cluster + 1] - starts[cluster]
         most = max(most, count)
     return most
-
-
-@compiled
-def _member_logits(queries, document, table, biases, starts, cluster, logits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The logits of one cluster's rows into the beginning of `logits`; how many they are."""
-    first, last = starts[cluster], starts[cluster + 1]
-    run_products(queries, document, table, first, last, logits)
-    for row in range(first, last):
-        logits[row - first] += biases[row]
-    return last - first
-
-
-@compiled
-def _rank_members(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    queries, table, biases, starts, labels, clusters, beliefs, start, stop, best_labels, best_scores  # noqa: ANN001
-):  # fmt: skip
-    most = _most_members(starts, clusters, start, stop)
-    found, scores = np.empty(most, np.int32), np.empty(most, np.float32)
-    for document in range(start, stop):
-        count = 0
-        for at in range(clusters.shape[1]):
-            cluster = clusters[document, at]
-            if cluster == PAD:
-                break
-            more = _member_logits(queries, document, table, biases, starts, cluster, scores[count:])
-            for member in range(more):
-                found[count + member] = labels[starts[cluster] + member]
-                scores[count + member] = sigmoid(scores[count + member]) * beliefs[document, at]
-            count += more
-        keep_best(found[:count], scores[:count], best_labels[document], best_scores[document])
 
 
 @compiled
@@ -298,7 +177,7 @@ def _likeliest_members(queries, document, table, biases, starts, labels, opened,
     most = _most_members(starts, opened, 0, 1)
     found, logits, count = np.empty(most, np.int32), np.empty(most, np.float32), 0
     for cluster in opened[0]:
-        more = _member_logits(queries, document, table, biases, starts, cluster, logits[count:])
+        more = member_logits(queries, document, table, biases, starts, cluster, logits[count:])
         for member in range(more):
             found[count + member] = labels[starts[cluster] + member]
         count += more

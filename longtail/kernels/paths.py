@@ -11,47 +11,43 @@ import threading
 import numpy as np
 
 from longtail.corpus import PAD
-from longtail.kernels.borders import check_names, check_shape
+from longtail.kernels.borders import check, check_names, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.label_rows import TILE, tile_logits
-from longtail.kernels.products import sides
+from longtail.kernels.standalone import standalone
+from longtail.kernels.tables import TILE, Table, logit_room, nothing_found, tile_logits
 from longtail.kernels.threads import in_slices, in_threads
-from longtail.kernels.top import keep_best, keep_largest
+from longtail.kernels.top import keep_best, keep_largest_in
 
 
-def opened(
-    documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, alpha: float, beam: int,
-    scales: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def opened(table: Table, documents: np.ndarray, alpha: float, beam: int) -> tuple[np.ndarray, np.ndarray]:
     """The `beam` rows with the largest min(1, α·softmax(⟨document, row⟩ + bias)), and these, (documents, beam) each."""
-    check_shape(rows, (len(biases), documents.shape[1]), "cluster rows")
-    best = np.full((len(documents), beam), PAD, np.int32), np.zeros((len(documents), beam), np.float32)
-    if beam == 0 or len(rows) == 0:
+    best = nothing_found(len(documents), beam)
+    queries, loop, factor = table.queries(documents), table.loop(_opened), float(alpha)
+    if beam == 0 or len(table) == 0:
         return best
-    queries, table = sides(documents, rows, scales, "cluster rows")
-    factor = np.float32(alpha)
-    n_documents = len(documents)
-    in_slices(lambda start, stop: _opened(queries, table, biases, factor, start, stop, *best), n_documents, OPENING)
+
+    def part(start: int, stop: int) -> None:
+        loop(queries, factor, start, stop, *logit_room(stop - start, len(table)), *best)
+
+    in_slices(part, len(documents), "finding clusters")
     return best
 
 
-OPENING = "finding clusters"
-
-
-@compiled
-def _opened(queries, table, biases, alpha, start, stop, best_rows, beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    logits = np.empty((min(TILE, stop - start), len(biases)), np.float32)
+@standalone
+def _opened(table, biases, queries, factor, start, stop, logits, places, values, best_rows, beliefs):
+    alpha = np.float32(factor)
     for first in range(start, stop, TILE):
         tile = min(TILE, stop - first)
         tile_logits(queries, first, tile, table, biases, logits)
         for at in range(tile):
             best = beliefs[first + at]
-            keep_largest(logits[at], best_rows[first + at], best)
+            keep_largest_in(logits[at], places, values, best_rows[first + at], best)
             largest, total = best[0], np.float32(0)
             for logit in logits[at]:
                 total += np.exp(logit - largest)
             for j in range(min(len(best), len(biases))):
                 best[j] = min(np.float32(1), alpha * np.exp(best[j] - largest) / total)
+    return 0
 
 
 def _check(
@@ -82,28 +78,57 @@ def best_labels(
 
     Labels `wanted`, (documents, any) with PAD, are kept whatever they score, and stand first.
     """
-    shape, wanted = (len(clusters), k), np.empty((len(clusters), 0), np.int32) if wanted is None else wanted
-    _check(wanted, clusters, beliefs, labels, scores, n_labels)
-    best = np.full(shape, PAD, np.int32), np.zeros(shape, np.float32)
-
-    def part(start: int, stop: int) -> None:
-        place = nowhere(n_labels)
-        _best_labels(clusters, beliefs, labels, scores, wanted, add, place, start, stop, *best)
-
-    in_slices(part, len(clusters), "following paths")
-    return best
+    return Edges(labels, scores, n_labels, add).best(clusters, beliefs, k, wanted)
 
 
-@compiled
-def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    clusters, beliefs, labels, scores, wanted, add, place, start, stop, best_labels, best_scores  # noqa: ANN001
+class Edges:
+    """The edges of all clusters, (clusters, any) each with PAD behind: labels, and how well they are led to."""
+
+    def __init__(self, labels: np.ndarray, scores: np.ndarray, n_labels: int, add: bool = False):
+        check_shape(scores, labels.shape, "scores of edges")
+        self.n_labels, self._most = n_labels, min(n_labels, labels.size)
+        self._width = labels.shape[1]
+        self._arrays = np.ascontiguousarray(labels, np.int32), np.ascontiguousarray(scores, np.float32), int(add)
+        self._loop = _best_labels.bound(*self._arrays)
+
+    def __reduce__(self) -> tuple:
+        labels, scores, add = self._arrays
+        return Edges, (labels, scores, self.n_labels, bool(add))
+
+    def best(
+        self, clusters: np.ndarray, beliefs: np.ndarray, k: int, wanted: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `best_labels`."""
+        wanted = np.empty((len(clusters), 0), np.int32) if wanted is None else np.ascontiguousarray(wanted, np.int32)
+        clusters, beliefs = np.ascontiguousarray(clusters, np.int32), np.ascontiguousarray(beliefs, np.float32)
+        check_shape(wanted, (len(clusters), wanted.shape[1]), "wanted labels")
+        check_shape(beliefs, clusters.shape, "beliefs in clusters")
+        best, most = nothing_found(len(clusters), k), min(self._most, clusters.shape[1] * self._width)
+
+        def part(start: int, stop: int) -> None:
+            room = nowhere(self.n_labels), np.empty(most, np.int32), np.empty(most, np.float32)
+            found = self._loop(clusters, beliefs, wanted, start, stop, *room, *best)
+            check(found == 0, "opened clusters or wanted labels: one does not exist")
+
+        in_slices(part, len(clusters), "following paths")
+        return best
+
+
+@standalone
+def _best_labels(  # noqa: C901 - hot loop
+    labels, scores, add, clusters, beliefs, wanted, start, stop, place, found, values, best_labels, best_scores
 ):  # fmt: skip
-    """`place` (labels,) says where a label stands among those found; it is PAD between documents."""
-    most = min(len(place), clusters.shape[1] * labels.shape[1])
-    found, values = np.empty(most, np.int32), np.empty(most, np.float32)
+    """`place` (labels,) says where a label stands among those found; it is PAD between documents.
+
+    `found` and `values` are room for all labels that a document's clusters lead to.
+    """
     for document in range(start, stop):
+        if not (_are_names(clusters[document], len(labels)) and _are_names(wanted[document], len(place))):
+            return 1
         count = _walk(clusters[document], beliefs[document], labels, scores, add, place, found, values)
-        above_all = values[:count].max() + np.float32(1) if count else np.float32(0)
+        above_all = np.float32(0)
+        for at in range(count):
+            above_all = max(above_all, values[at] + np.float32(1))
         for label in wanted[document]:
             if label != PAD and place[label] != PAD and values[place[label]] < above_all:
                 values[place[label]] += above_all
@@ -114,6 +139,16 @@ def _best_labels(  # type: ignore[no-untyped-def]  # noqa: ANN202
             best_scores[document, at] = min(best_scores[document, at], np.float32(1))
         for at in range(count):
             place[found[at]] = PAD
+    return 0
+
+
+@compiled
+def _are_names(names, count):
+    """Whether all numbers are in range(count) or PAD."""
+    for name in names:  # noqa: SIM110 - numba has no all()
+        if name < PAD or name >= count:
+            return False
+    return True
 
 
 @compiled

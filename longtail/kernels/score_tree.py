@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.kernels.borders import check_shape
-from longtail.kernels.compiled import compiled
+from longtail.kernels.standalone import standalone
 from longtail.kernels.threads import in_threads
 
 
@@ -30,7 +30,7 @@ def shares_at_leaves(
     return found
 
 
-@compiled
+@standalone
 def _shares_at_leaves(columns, thresholds, yes, no, shares, depth, numbers, start, stop, found):
     for label in range(start, stop):
         node = 0
@@ -39,3 +39,4 @@ def _shares_at_leaves(columns, thresholds, yes, no, shares, depth, numbers, star
                 break
             node = yes[node] if numbers[columns[node], label] <= thresholds[node] else no[node]
         found[label] = shares[node]
+    return 0

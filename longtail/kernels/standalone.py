@@ -9,24 +9,29 @@ later processes, in 5 milliseconds.
         ...
         return 0                             always an integer
 
-    add_up(numbers, total)                   a call, as of any function
+    add_up(numbers, total)                   a call, as of any function: a microsecond an array
+    model = add_up.bound(numbers)            the first arguments are looked at once, and may be many
+    model(total)
     again = add_up.ready(numbers, total)     the same arrays at every call, with other contents: 0.4 microseconds
     again()
 
 Such a loop must not allocate, as its memory would be numba's.  It must not raise either, but return a code: whoever
-calls it checks what it is given.  With NUMBA_BOUNDSCHECK or NUMBA_DISABLE_JIT it is an ordinary numba function.
+calls it checks what it is given.  With NUMBA_BOUNDSCHECK or NUMBA_DISABLE_JIT it is an ordinary numba function, and so
+it is where the code cannot be made, kept or linked this way: that uses parts of numba which other versions may change.
 
 Object code is kept beside numba's, and is used only by the processor, llvmlite and sources that it was made with.
 """
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
 import threading
+import warnings
+from array import array
 from collections.abc import Callable, Iterator
+from ctypes import CFUNCTYPE, addressof, c_char, c_int32, c_void_p
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,10 +55,14 @@ class Standalone(Kernel):
 
     def __init__(self, function, options) -> None:
         super().__init__(function, options)
-        self._codes: dict[str, Callable] = {}
+        self._codes: dict[str, Callable | None] = {}
 
     def __call__(self, *args):  # noqa: ANN002, ANN204, D102 - as the function is
-        return self.ready(*args)()
+        return self.bound()(*args)
+
+    def bound(self, *first: Any) -> Callable[..., int]:  # noqa: ANN401 - see _take
+        """A function of the arguments behind these, for any thread; what these are is looked at once."""
+        return partial(self.dispatcher, *first) if _is_plain() else _Bound(self, first)
 
     def ready(self, *args: Any) -> Callable[[], int]:  # noqa: ANN401 - see _take
         """A function that makes this call, of the very same arrays, whenever it is called; one thread at a time."""
@@ -63,34 +72,80 @@ class Standalone(Kernel):
         numbers: list[int] = []
         for value in args:
             _take(value, kinds, numbers)
-        return _Ready(self._code(" ".join(kinds), args), numbers, args)
+        code = self.code(" ".join(kinds), args)
+        return partial(self.dispatcher, *args) if code is None else _Ready(code, numbers, args)
 
-    def _code(self, signature: str, args: tuple) -> Callable:
+    def code(self, signature: str, args: tuple) -> Callable | None:
+        """What is called for such arguments; nothing where numba itself must be asked."""
         if signature not in self._codes:
             with _lock:
-                self._codes[signature] = _linked(*_object_code(self, signature, args))
+                self._codes[signature] = _found(self, signature, args)
         return self._codes[signature]
+
+
+def _found(kernel: Standalone, signature: str, args: tuple) -> Callable | None:
+    try:
+        return _linked(*_object_code(kernel, signature, args))
+    except _Allocates:
+        raise
+    except Exception as error:  # whatever another numba, another llvmlite or another system says
+        warnings.warn(f"{kernel.__name__} runs through numba, which starts more slowly: {error!r:.200}", stacklevel=2)
+        return None
+
+
+class _Allocates(TypeError):
+    """A loop that is not written as it must be."""
 
 
 _lock = threading.RLock()
 
 
+class _Bound:
+    """A loop with its first arguments."""
+
+    __slots__ = ("_first", "_kernel", "_kinds", "_numbers")
+
+    def __init__(self, kernel: Standalone, first: tuple):
+        self._kernel, self._first = kernel, first
+        self._kinds: list[str] = []
+        self._numbers: list[int] = []
+        for value in first:
+            _take(value, self._kinds, self._numbers)
+
+    def __call__(self, *rest: Any) -> int:  # noqa: ANN401 - see _take
+        kinds, numbers = self._kinds.copy(), self._numbers.copy()
+        for value in rest:
+            _take(value, kinds, numbers)
+        code = self._kernel.code(" ".join(kinds), (*self._first, *rest))
+        return self._kernel.dispatcher(*self._first, *rest) if code is None else _run(code, _block(numbers))
+
+    def __reduce__(self) -> tuple:
+        return _Bound, (self._kernel, self._first)
+
+
 class _Ready:
     """A call whose arguments have been turned into addresses, sizes and numbers."""
 
-    __slots__ = ("_block", "_call", "_kept", "_result")
+    __slots__ = ("_block", "_code", "_kept")
 
     def __init__(self, code: Callable, numbers: list[int], args: tuple):
         self._kept = args  # arrays live as long as their addresses are used
-        self._block = np.array(numbers or [0], np.int64)
-        self._result = np.zeros(2, np.int64)  # what is returned, and where an exception would be described
-        address = _address(self._result)
-        self._call = partial(code, address, address + 8, _address(self._block))
+        self._code, self._block = code, _block(numbers)
 
     def __call__(self) -> int:
-        if self._call() != 0:
-            raise RuntimeError("a compiled loop that must not fail has failed; set NUMBA_BOUNDSCHECK=1 to see where")
-        return int(self._result[0])
+        return _run(self._code, self._block)
+
+
+def _block(numbers: list[int]) -> array:
+    """What a loop is given: room for what it returns and for an exception, then all that its arguments are."""
+    return array("q", [0, 0, *numbers])
+
+
+def _run(code: Callable, block: array) -> int:
+    address = block.buffer_info()[0]
+    if code(address, address + 8, address + 16) != 0:
+        raise RuntimeError("a compiled loop that must not fail has failed; set NUMBA_BOUNDSCHECK=1 to see where")
+    return block[0]
 
 
 def _is_plain() -> bool:
@@ -104,11 +159,13 @@ def _is_plain() -> bool:
 def _take(value: Any, kinds: list[str], numbers: list[int]) -> None:  # noqa: ANN401 - arrays, numbers and tuples of them
     """Append the type of an argument, by which object code is told apart, and the numbers that it is in a block."""
     if isinstance(value, np.ndarray):
-        if not value.flags.c_contiguous:
+        flags = value.flags
+        if not flags.c_contiguous:
             raise TypeError("a standalone loop takes arrays in one run of memory")
         kinds.append(_kind(value.dtype, value.ndim))
-        numbers.append(_address(value))
-        numbers.extend(value.shape)
+        # NumPy's own way to tell an address takes four times as long, and is the only one for what is read-only.
+        numbers.append(addressof(_BYTES(value)) if flags.writeable else value.__array_interface__["data"][0])
+        numbers += value.shape
     elif isinstance(value, tuple):
         kinds.append(f"{type(value).__name__}(")
         for item in value:
@@ -122,8 +179,7 @@ def _take(value: Any, kinds: list[str], numbers: list[int]) -> None:  # noqa: AN
         numbers.append(int(value))
 
 
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+_BYTES = (c_char * 0).from_buffer
 
 
 @cache
@@ -184,7 +240,7 @@ def _compiled(kernel: Standalone, args: tuple) -> tuple[str, list[str], bytes]:
     # What raises or counts references is compiled in, and never run: no loop raises, no array here is numba's.
     unreached = [one for one in outside if one.startswith(("NRT_", "numba_", "Py", "_Py"))]
     if allocating := [one for one in unreached if "alloc" in one.lower()]:
-        raise TypeError(f"{kernel.__name__} allocates memory ({', '.join(allocating)}); pass it what it needs")
+        raise _Allocates(f"{kernel.__name__} allocates memory ({', '.join(allocating)}); pass it what it needs")
     return made.native_name.removeprefix("cfunc."), unreached, library._get_compiled_object()
 
 
@@ -214,7 +270,7 @@ def _linked(name: str, unreached: list[str], code: bytes) -> Callable:
         builder.import_symbol(symbol, 8)
     library = builder.link(_linker(), f"{name}-{len(_libraries)}")
     _libraries.append(library)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    kind = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)
     return kind(library[name])
 
 

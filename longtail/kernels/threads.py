@@ -149,7 +149,8 @@ _here = threading.local()
 
 def _allowed(threads: int | None, n_items: int) -> int:
     # A loop inside a loop runs on its own thread alone: the others are busy, and one that waits for them may never end.
-    return 1 if getattr(_here, "is_worker", False) else max(1, min(threads or available_cores(), n_items))
+    alone = n_items <= 1 or getattr(_here, "is_worker", False)
+    return 1 if alone else min(threads or available_cores(), n_items)
 
 
 @cache

@@ -58,40 +58,82 @@ def keep_best(labels: np.ndarray, scores: np.ndarray, best_labels: np.ndarray, b
 
 
 @compiled
-def keep_largest(scores, best_places, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def keep_largest_in(scores, places, values, best_places, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """`keep_best` of all places of a long row: score falling, then the smaller place first.
 
-    Most scores are far below the best, and a look at some of them tells which: the best of every SAMPLED-th score give
-    a limit that about twice as many as are wanted reach.  If fewer than are wanted do, all are looked at.
+    `places` and `values` are room for as many as there are scores.
     """
-    wanted, count = min(len(best_places), len(scores)), 0
-    places, reaching = np.empty(len(scores), np.int32), np.empty(len(scores), np.float32)
-    limit = _limit(scores, wanted) if len(scores) > 8 * wanted else -np.inf
+    count = gather_largest(scores, min(len(best_places), len(scores)), np.float32(0), places, values)
+    keep_best(places[:count], values[:count], best_places, best_scores)
+
+
+@compiled
+def keep_largest(scores, best_places, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """The same with room of its own."""
+    places, values = np.empty(len(scores), np.int32), np.empty(len(scores), np.float32)
+    keep_largest_in(scores, places, values, best_places, best_scores)
+
+
+@compiled
+def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Few scores, with their places, among which the `wanted` largest are; how many they are.
+
+    Most scores are far below the best, and a look at some of them tells which: the best of every SAMPLED-th score give
+    a limit that about twice as many as are wanted reach.  If fewer than are wanted do, all are taken.  With a `slack`,
+    scores that are as much below the least of the largest are taken too.
+    """
+    limit = _limit(scores, wanted, places, values) if len(scores) > 8 * wanted else np.float32(-np.inf)
+    least, count, reaching = limit - slack, 0, 0
     for at in range(len(scores)):
-        if scores[at] >= limit:
-            places[count], reaching[count] = at, scores[at]
+        if scores[at] >= least:
+            places[count], values[count] = at, scores[at]
+            reaching += scores[at] >= limit
             count += 1
-    if count < wanted:
+    if reaching < wanted:
         for at in range(len(scores)):
-            places[at], reaching[at] = at, scores[at]
+            places[at], values[at] = at, scores[at]
         count = len(scores)
-    keep_best(places[:count], reaching[:count], best_places, best_scores)
+    return count
+
+
+@compiled
+def put_largest_first(places, values, count, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Change the order of the first `count` values, and of their places, so that the `wanted` largest stand first."""
+    first, last = 0, count - 1
+    while first < last:
+        middle = values[(first + last) // 2]
+        low, high = first, last
+        while low <= high:
+            while values[low] > middle:
+                low += 1
+            while values[high] < middle:
+                high -= 1
+            if low <= high:
+                values[low], values[high] = values[high], values[low]
+                places[low], places[high] = places[high], places[low]
+                low += 1
+                high -= 1
+        if wanted - 1 <= high:
+            last = high
+        elif wanted - 1 >= low:
+            first = low
+        else:
+            return
 
 
 SAMPLED = 16
 
 
 @compiled
-def _limit(scores, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _limit(scores, wanted, places, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """A score that about twice as many as are wanted should reach."""
-    sample = scores[::SAMPLED].copy()
-    kept = min(2 * wanted // SAMPLED + 4, len(sample))
-    names, best_names = np.empty(len(sample), np.int32), np.empty(kept, np.int32)
-    best = np.empty(kept, np.float32)
-    for at in range(len(sample)):
-        names[at] = at
-    keep_best(names, sample, best_names, best)
-    return best[-1] if kept else np.float32(-np.inf)
+    size = (len(scores) + SAMPLED - 1) // SAMPLED
+    kept = min(2 * wanted // SAMPLED + 4, size)
+    for at in range(size):
+        places[at], values[at] = at, scores[at * SAMPLED]
+    best_places, best = places[size : size + kept], values[size : size + kept]
+    keep_best(places[:size], values[:size], best_places, best)
+    return best[kept - 1] if kept > 0 else np.float32(-np.inf)
 
 
 @compiled

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Texts
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.invariants import Array, Unsound, agree, check_indices
 from longtail.kernels.cosines import cosines
+from longtail.sparse import sp
 
 MOST = 100_000  # documents
 OF_A_LABEL = 300  # documents that are compared with a text

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from scipy.special import expit
 
 from longtail.features.described import Summary
 from longtail.index.graph import GraphIndex
@@ -21,6 +20,7 @@ from longtail.invariants import Number, agree
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
+from longtail.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Graphed:
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
         """The k best labels by p_l, for document vectors (documents, dim)."""
         found = self.index.find(vectors)
-        scores = expit(self.labels.logits(vectors, found.labels)) * found.belief**self.belief_weight
-        return Ranking.of_candidates(found.labels, scores, k)
+        weighed = Shortlist(found.labels, found.belief**self.belief_weight)
+        return self.labels.top_weighed(vectors, weighed, k)
 
     def with_labels(self, texts: Summary) -> Graphed:
         """With new labels, hanging on the clusters that their texts open first."""

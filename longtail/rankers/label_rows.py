@@ -9,6 +9,7 @@ dividing rows over processes are each a change here.  What learns them is in lea
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -17,14 +18,13 @@ from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, agree
 from longtail.kernels import label_rows as kernels
-from longtail.kernels.fusion import fused_top
-from longtail.kernels.graph_search import walk
+from longtail.kernels.fusion import fused_top, weighed_top
+from longtail.kernels.graph_search import Links, walk
 from longtail.kernels.paths import opened
+from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
 from longtail.precision import FP32, STORED, as_floats, precision_of, stored_as
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
-
-Graph = tuple[np.ndarray, np.ndarray, np.ndarray, int, int]  # links, starts, levels, entry, top: graph_search.py
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,21 @@ class LabelRows:
 
     # -- scoring -------------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _table(self) -> Table:
+        """The rows as compiled loops take them; made when they are first asked for, and never stored."""
+        return Table(self.rows, self.biases, self.scales)
+
+    @cached_property
+    def _members(self) -> Members:
+        """The same of the clusters."""
+        assert self.clusters is not None, "rows in no order of clusters"
+        return Members(self.clusters.starts, self.clusters.labels)
+
     def logits(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """⟨row, vector⟩ + bias of each document's own labels, (documents, width); anything at PAD."""
         self._fit(vectors)
-        return kernels.own_products(vectors, self.rows, labels, self.scales) + self.biases[labels]
+        return own_products(self._table, vectors, labels)
 
     def top(self, vectors: np.ndarray, k: int) -> Shortlist:
         """The k labels with the largest scores, best first, and these scores: (documents, k) each.
@@ -94,7 +105,7 @@ class LabelRows:
         self._fit(vectors)
         if self.coarse is None:
             assert self.clusters is None, "rows in the order of clusters: use top_inside"
-            return Shortlist(*kernels.likeliest(vectors, self.rows, self.biases, k, self.scales))
+            return Shortlist(*likeliest_of(self._table, vectors, k))
         assert self.clusters is not None
         coarse, runs = self.coarse, (self.clusters.starts, self.clusters.labels)
         levels = (self.rows, self.biases, self.scales), (coarse.rows, coarse.biases, coarse.scales)
@@ -109,26 +120,27 @@ class LabelRows:
     def top_by_softmax(self, vectors: np.ndarray, alpha: float, k: int) -> Shortlist:
         """The k labels with the largest min(1, α·softmax(logits)), and these: (documents, k) each."""
         self._fit(vectors)
-        return Shortlist(*opened(vectors, self.rows, self.biases, alpha, k, self.scales))
+        return Shortlist(*opened(self._table, vectors, alpha, k))
 
     def top_inside(self, vectors: np.ndarray, clusters: Shortlist, k: int) -> Ranking:
         """The k best labels of the clusters given, by σ(logit) · belief in the cluster."""
         self._fit(vectors)
-        assert self.clusters is not None, "rows in no order of clusters"
-        runs = self.clusters.starts, self.clusters.labels
-        opened = clusters.labels, clusters.belief
-        return Ranking(*kernels.rank_members(vectors, self.rows, self.biases, *runs, *opened, k, self.scales))
+        return Ranking(*rank_members(self._table, self._members, vectors, clusters.labels, clusters.belief, k))
 
     def top_fused(self, vectors: np.ndarray, shortlist: Shortlist, beta: float, k: int) -> Ranking:
         """The k best labels of a shortlist, by β·σ(logit) + (1 − β)·belief."""
         self._fit(vectors)
-        found = shortlist.labels, shortlist.belief
-        return Ranking(*fused_top(vectors, self.rows, self.biases, *found, beta, k, scales=self.scales))
+        return Ranking(*fused_top(self._table, vectors, shortlist.labels, shortlist.belief, beta, k))
 
-    def top_by_graph(self, vectors: np.ndarray, graph: Graph, k: int) -> Shortlist:
+    def top_weighed(self, vectors: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
+        """The k best labels of a shortlist, by σ(logit) · belief."""
+        self._fit(vectors)
+        return Ranking(*weighed_top(self._table, vectors, shortlist.labels, shortlist.belief, k))
+
+    def top_by_graph(self, vectors: np.ndarray, links: Links, k: int) -> Shortlist:
         """About the k labels with the largest ⟨row, vector⟩, found by walking a graph of theirs (index/nearest.py)."""
         self._fit(vectors)
-        return Shortlist(*walk(vectors, self.rows, *graph, k, scales=self.scales))
+        return Shortlist(*walk(self._table, links, vectors, k))
 
     def _fit(self, vectors: np.ndarray) -> None:
         agree("document vectors and rows", vectors.shape[1], self.dim)

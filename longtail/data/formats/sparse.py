@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Label
 from longtail.data.labelling import from_indices
@@ -23,6 +22,7 @@ from longtail.data.layout import PLAIN_NAMES, SHORT_NAMES, Layout, Source
 from longtail.data.lines import Block, lines
 from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
+from longtail.sparse import sp
 
 MOST_LABELS = 10**8  # a header with more is a mistake, and its label names would fill the disk
 MOST_COLUMNS = 2**31 - 1  # column numbers are stored in 32 bits

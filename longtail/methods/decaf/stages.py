@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.index.clusters import Clusters
 from longtail.index.partition import recall_at
 from longtail.methods.decaf.model import Scorer
+from longtail.sparse import sp
 
 
 def shortlists(read: Any, labels: sp.csr_array, clusters: Clusters, shortlister: Scorer, recall: float) -> np.ndarray:  # noqa: ANN401

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Corpus
 from longtail.features.bags import beside_dense
@@ -16,6 +15,7 @@ from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import Config
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import cluster_labels, held_out, reader_of, refuse_unlabelled
+from longtail.sparse import sp
 from longtail.train.run import Run
 
 

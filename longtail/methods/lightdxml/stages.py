@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.encoders.encoder import vectors_of
@@ -14,6 +13,7 @@ from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import Config
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import with_label_texts
+from longtail.sparse import sp
 from longtail.train.run import Run
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import Corpus
 from longtail.judge.frequencies import Frequencies
 from longtail.judge.gains import cut_off
 from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
+from longtail.sparse import sp
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ decaf/learn.py fills the pools from opened clusters, elias/learn/network.py from
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.corpus import PAD
+from longtail.sparse import sp
 
 POOL = 100  # labels in the pool of a document
 EASY = 6  # one random negative per this many hard ones, so that labels of unopened clusters do not drift

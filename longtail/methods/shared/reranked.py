@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
@@ -28,6 +27,7 @@ from longtail.features.described import Described
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.judge.calibration import Tuning
+from longtail.kernels.csr import Rows
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import held_out
 from longtail.rankers import sparse_linear
@@ -36,6 +36,7 @@ from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons, mixed
 from longtail.shortlist import Shortlist
+from longtail.sparse import sp
 from longtail.train.run import Need, Run
 
 
@@ -135,13 +136,17 @@ class Reranked:
     def _rank(self, documents: Documents, vectors: np.ndarray, k: int) -> Ranking:
         known = self.proposer.rank_vectors(vectors, max(k, self.candidates))
         proposed = known.top(self.candidates)
-        features = self.words.rows(documents)
-        if self.reads == "both":
-            features = beside_dense(vectors, features)
+        features = self._features(documents, vectors)
         best = Ranking.of_candidates(proposed.labels, self.scores(features, proposed), min(k, self.candidates))
         return best if k <= self.candidates else best.followed_by(known.after(self.candidates))
 
-    def scores(self, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
+    def _features(self, documents: Documents, vectors: np.ndarray) -> sp.csr_array | Rows:
+        """What the ranker reads; words alone need no matrix, which takes longer to make than to read one text."""
+        if self.reads == "words":
+            return self.words.plain_rows(documents)
+        return beside_dense(vectors, self.words.rows(documents))
+
+    def scores(self, features: sp.csr_array | Rows, proposed: Ranking) -> np.ndarray:
         """Of each proposed label, (documents, candidates)."""
         ranker = hinge_beliefs(self.ranker, features, proposed)
         both = ranker**self.ranker_weight * proposed.scores ** (1 - self.ranker_weight)
@@ -183,7 +188,7 @@ class Reranked:
         return replace(self, proposer=proposer, ranker=ranker)
 
 
-def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array, proposed: Ranking) -> np.ndarray:
+def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array | Rows, proposed: Ranking) -> np.ndarray:
     """exp(−max(0, 1 − margin)³) of each proposed label, (documents, candidates) float32: PECOS's l3-hinge."""
     margins = ranker.margins(features, Shortlist(proposed.labels, proposed.scores))
     hinge = np.maximum(0, 1 - margins) ** 3

@@ -13,6 +13,7 @@ from longtail import store
 from longtail.corpus import PAD
 from longtail.errors import MissingExtraError
 from longtail.index.nearest import Graph, Nearest, Search, built, nearest_over, unit
+from longtail.kernels.tables import Table
 from longtail.rankers.label_rows import LabelRows
 from longtail.shortlist import Shortlist
 
@@ -150,8 +151,9 @@ def test_walks_share_their_marks_and_forget_none(monkeypatch: pytest.MonkeyPatch
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((9, 4)).astype(np.float32)
     links = np.array([[other for other in range(9) if other != node] for node in range(9)], np.int32)
-    graph = links.ravel(), np.arange(0, 73, 8), np.array([0, 8]), 0, 0
+    graph = graph_search.Links(links.ravel(), np.arange(0, 73, 8), np.array([0, 8]), 0, 0)
+    table = Table(rows, np.zeros(9, np.float32))
     documents = rng.standard_normal((3, 4)).astype(np.float32)
     expected = np.argsort(-(documents @ rows.T), axis=1)[:, :5]
     for _ in range(6):
-        assert np.array_equal(graph_search.walk(documents, rows, *graph, 5, threads=1)[0], expected)
+        assert np.array_equal(graph_search.walk(table, graph, documents, 5, threads=1)[0], expected)

@@ -17,25 +17,23 @@ from longtail.corpus import PAD
 from longtail.features.bagging import NOT_GIVEN, Bagging
 from longtail.kernels import bags
 from longtail.kernels.bag import bag_gradients, bag_sums
-from longtail.kernels.blocks import through_block
 from longtail.kernels.candidates import top_of_candidates
 from longtail.kernels.cosines import cosines
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.descent import Level, Walk, open_rows, path_for, rank_rows, rank_texts
 from longtail.kernels.dropout import dropped
 from longtail.kernels.dual import Problem, solve, train_block
+from longtail.kernels.encoding import Encoding
 from longtail.kernels.entries import entries
-from longtail.kernels.fusion import fused_top
+from longtail.kernels.fusion import fused_top, weighed_top
 from longtail.kernels.gates import mixed, mixed_gradients
-from longtail.kernels.graph_search import walk
+from longtail.kernels.graph_search import Links, walk
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved, upper_half
 from longtail.kernels.hits import NOWHERE, SOUND, find_places
 from longtail.kernels.label_rows import (
     likeliest,
     likeliest_for_many,
     likeliest_in_levels,
-    own_products,
-    rank_members,
     shortlist_gradients,
     shortlist_logits,
 )
@@ -46,6 +44,7 @@ from longtail.kernels.reading import STATE, read_rows
 from longtail.kernels.row_adam import move_rows
 from longtail.kernels.score_tree import shares_at_leaves
 from longtail.kernels.sparse_scores import open_nodes, score_candidates
+from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
 from longtail.kernels.terms import FREE, count_pairs, count_tokens, enter_pairs, find_slots
 from longtail.kernels.top import top_of_rows
 from longtail.kernels.wordpiece import fill_trie
@@ -71,6 +70,10 @@ def floats(*shape: int) -> np.ndarray:
 
 def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
+
+
+def table(rows: int, dim: int) -> Table:
+    return Table(ones(rows, dim), ones(rows))
 
 
 def ints(*rows: Any) -> np.ndarray:
@@ -130,6 +133,7 @@ OFFSETS = np.zeros(1, np.int64)
 NO_PAIRS, COUNTS = np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
 # Three nodes, each linked to the next; a graph of one level, as faiss lays it out.
 LINKS, STARTS, LEVELS = ints(1, PAD, 2, PAD, 0, PAD), np.array([0, 2, 4, 6]), np.array([0, 2])
+GRAPH = Links(LINKS, STARTS, LEVELS, 0, 0)
 NO_GRAPH = no_ints(0), np.zeros(1, np.int64), np.array([0, 2])
 TREE = np.array([0, 2, 2])  # a node with two children and one without
 
@@ -161,8 +165,6 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "bag_sums: vectors of no numbers": (lambda: bag_sums(one_entry(0), floats(1, 0)), floats(1, 0)),
     "bag_gradients: no bags": (lambda: bag_gradients(sparse(0, 3), floats(0, 2)), (no_ints(0), floats(0, 2))),
     "bag_gradients: empty bags": (lambda: bag_gradients(sparse(2, 3), ones(2, 2)), (no_ints(0), floats(0, 2))),
-    "through_block: no texts": (lambda: through_block(floats(0, 2), ones(2, 2), ones(2), ones(2)), floats(0, 2)),
-    "through_block: no numbers": (lambda: through_block(floats(3, 0), ones(0, 0), ones(0), ones(0)), floats(3, 0)),
     "entries: no rows": (lambda: entries(sparse(2, 3), no_ints(0), ints(1)), floats(0, 1)),
     "entries: no columns": (lambda: entries(sparse(2, 3), ints(1), no_ints(0)), floats(1, 0)),
     "entries: nothing there": (lambda: entries(sparse(2, 3), ints(0, 1), ints(2)), floats(2, 1)),
@@ -185,22 +187,26 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: train_block(sparse(2, 0), sparse(1, 2), sparse(1, 2), ints(0), ints(0), 0, PROBLEM, 0.1),
         (np.zeros(2, np.int64), no_ints(0), floats(0), floats(1)),
     ),
+    "weighed_top: shortlists of PAD": (
+        lambda: weighed_top(table(3, 2), ones(1, 2), pads(1, 4), floats(1, 4), 2),
+        (pads(1, 2), floats(1, 2)),
+    ),
     "fused_top: no documents": (
-        lambda: fused_top(floats(0, 2), ones(3, 2), ones(3), no_ints(0, 4), floats(0, 4), 0.5, 2),
+        lambda: fused_top(table(3, 2), floats(0, 2), no_ints(0, 4), floats(0, 4), 0.5, 2),
         (no_ints(0, 2), floats(0, 2)),
     ),
     "fused_top: empty shortlists": (
-        lambda: fused_top(ones(1, 2), ones(3, 2), ones(3), no_ints(1, 0), floats(1, 0), 0.5, 2),
+        lambda: fused_top(table(3, 2), ones(1, 2), no_ints(1, 0), floats(1, 0), 0.5, 2),
         (pads(1, 2), floats(1, 2)),
     ),
     "fused_top: shortlists of PAD": (
-        lambda: fused_top(ones(1, 2), ones(3, 2), ones(3), pads(1, 4), floats(1, 4), 0.5, 2), (pads(1, 2), floats(1, 2))
+        lambda: fused_top(table(3, 2), ones(1, 2), pads(1, 4), floats(1, 4), 0.5, 2), (pads(1, 2), floats(1, 2))
     ),
     "fused_top: no labels": (
-        lambda: fused_top(ones(1, 2), ones(0, 2), ones(0), pads(1, 4), floats(1, 4), 0.5, 2), (pads(1, 2), floats(1, 2))
+        lambda: fused_top(table(0, 2), ones(1, 2), pads(1, 4), floats(1, 4), 0.5, 2), (pads(1, 2), floats(1, 2))
     ),
     "fused_top: k of 0": (
-        lambda: fused_top(ones(1, 2), ones(3, 2), ones(3), ints([0, 1]), ones(1, 2), 0.5, 0),
+        lambda: fused_top(table(3, 2), ones(1, 2), ints([0, 1]), ones(1, 2), 0.5, 0),
         (no_ints(1, 0), floats(1, 0)),
     ),
     "mixed: no rows": (lambda: mixed(floats(0, 2), floats(0, 2), ones(2), ones(2)), floats(0, 2)),
@@ -209,16 +215,16 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
         (floats(0, 2), floats(0, 2), floats(2), floats(2)),
     ),
     "walk: a graph without nodes, which is entered at -1": (
-        lambda: walk(ones(3, 2), floats(0, 2), *NO_GRAPH, entry=-1, top=-1, k=4), (pads(3, 4), floats(3, 4))
+        lambda: walk(table(0, 2), Links(*NO_GRAPH, entry=-1, top=-1), ones(3, 2), k=4), (pads(3, 4), floats(3, 4))
     ),
     "walk: no documents": (
-        lambda: walk(floats(0, 2), ones(3, 2), LINKS, STARTS, LEVELS, 0, 0, 2), (no_ints(0, 2), floats(0, 2))
+        lambda: walk(table(3, 2), GRAPH, floats(0, 2), 2), (no_ints(0, 2), floats(0, 2))
     ),
     "walk: k of 0": (
-        lambda: walk(ones(2, 2), ones(3, 2), LINKS, STARTS, LEVELS, 0, 0, 0), (no_ints(2, 0), floats(2, 0))
+        lambda: walk(table(3, 2), GRAPH, ones(2, 2), 0), (no_ints(2, 0), floats(2, 0))
     ),
     "walk: more wanted than there are nodes, all equally near": (
-        lambda: walk(floats(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, 1, 0, 5),
+        lambda: walk(table(3, 2), Links(LINKS, STARTS, LEVELS, 1, 0), floats(1, 2), 5),
         (ints([0, 1, 2, PAD, PAD]), np.array([[0.5, 0.5, 0.5, 0, 0]], np.float32)),
     ),
     "halved: no members": (lambda: halved(sparse(2, 3), no_ints(0), np.zeros(0, np.int8), floats(3, 2)), no_ints(0)),
@@ -244,6 +250,9 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "shortlist_gradients: no rows": (
         lambda: shortlist_gradients(ones(2, 3), ones(0, 3), pads(2, 4), ones(2, 4)), (floats(2, 3), floats(0, 3))
     ),
+    "likeliest_of: no documents": (
+        lambda: likeliest_of(table(5, 3), floats(0, 3), 2), (no_ints(0, 2), floats(0, 2))
+    ),
     "likeliest: no rows": (lambda: likeliest(ones(2, 3), ones(0, 3), ones(0), 4), (pads(2, 4), floats(2, 4))),
     "likeliest: k of 0": (lambda: likeliest(ones(2, 3), ones(5, 3), ones(5), 0), (no_ints(2, 0), floats(2, 0))),
     "likeliest: more wanted than there are": (
@@ -252,8 +261,8 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "likeliest_for_many: no rows": (lambda: likeliest_for_many(ones(2, 3), ones(0, 3), ones(0), 4), pads(2, 4)),
     "likeliest_for_many: k of 0": (lambda: likeliest_for_many(ones(2, 3), ones(5, 3), ones(5), 0), no_ints(2, 0)),
-    "own_products: no documents": (lambda: own_products(floats(0, 2), ones(3, 2), no_ints(0, 4)), floats(0, 4)),
-    "own_products: rows of PAD": (lambda: own_products(ones(1, 2), ones(3, 2), pads(1, 4)), floats(1, 4)),
+    "own_products: no documents": (lambda: own_products(table(3, 2), floats(0, 2), no_ints(0, 4)), floats(0, 4)),
+    "own_products: rows of PAD": (lambda: own_products(table(3, 2), ones(1, 2), pads(1, 4)), floats(1, 4)),
     "likeliest_in_levels: no cluster opened": (
         lambda: likeliest_in_levels(ones(1, 2), level(3), level(1), *ONE_RUN, 0, 2), (pads(1, 2), floats(1, 2))
     ),
@@ -267,28 +276,28 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "rank_members: clusters without labels": (
         lambda: rank_members(
-            ones(1, 2), ones(0, 2), ones(0), np.zeros(3, np.int64), no_ints(0), ints([0, 1]), ones(1, 2), 2
+            table(0, 2), Members(np.zeros(3, np.int64), no_ints(0)), ones(1, 2), ints([0, 1]), ones(1, 2), 2
         ),
         (pads(1, 2), floats(1, 2)),
     ),
     "rank_members: no cluster opened": (
         lambda: rank_members(
-            ones(1, 2), ones(2, 2), ones(2), np.array([0, 2]), ints(0, 1), pads(1, 3), floats(1, 3), 2
+            table(2, 2), Members(np.array([0, 2]), ints(0, 1)), ones(1, 2), pads(1, 3), floats(1, 3), 2
         ),
         (pads(1, 2), floats(1, 2)),
     ),
     "rank_members: no clusters": (
-        lambda: rank_members(ones(1, 2), ones(0, 2), ones(0), OFFSETS, no_ints(0), no_ints(1, 0), floats(1, 0), 2),
+        lambda: rank_members(table(0, 2), Members(OFFSETS, no_ints(0)), ones(1, 2), no_ints(1, 0), floats(1, 0), 2),
         (pads(1, 2), floats(1, 2)),
     ),
     "nearest: no documents": (lambda: nearest(sparse(0, 3), sparse(3, 4), 4, 2), (no_ints(0, 2), floats(0, 2))),
     "nearest: no labels": (lambda: nearest(one_entry(0), sparse(3, 0), 0, 2), (pads(1, 2), floats(1, 2))),
     "nearest: no features": (lambda: nearest(sparse(2, 0), sparse(0, 4), 4, 2), (pads(2, 2), floats(2, 2))),
     "nearest: k of 0": (lambda: nearest(one_entry(0), one_entry(0), 1, 0), (no_ints(1, 0), floats(1, 0))),
-    "opened: no clusters": (lambda: opened(ones(2, 3), ones(0, 3), ones(0), 10.0, 4), (pads(2, 4), floats(2, 4))),
-    "opened: a beam of 0": (lambda: opened(ones(2, 3), ones(5, 3), ones(5), 10.0, 0), (no_ints(2, 0), floats(2, 0))),
+    "opened: no clusters": (lambda: opened(table(0, 3), ones(2, 3), 10.0, 4), (pads(2, 4), floats(2, 4))),
+    "opened: a beam of 0": (lambda: opened(table(5, 3), ones(2, 3), 10.0, 0), (no_ints(2, 0), floats(2, 0))),
     "opened: a wider beam than there are clusters": (
-        lambda: opened(floats(1, 3), ones(2, 3), floats(2), 1.0, 3),
+        lambda: opened(table(2, 3), floats(1, 3), 1.0, 3),
         (ints([0, 1, PAD]), np.array([[0.5, 0.5, 0]], np.float32)),
     ),
     "nowhere: no labels": (lambda: nowhere(0), no_ints(0)),
@@ -433,7 +442,16 @@ WRONG: dict[str, Callable[[], Any]] = {
     "bag_sums: entries without weights": lambda: bag_sums((np.array([0, 1]), ints(0), ones(0)), floats(3, 2)),
     "bag_gradients: a negative token": lambda: bag_gradients(one_entry(-1), floats(1, 2)),
     "bag_gradients: fewer gradients than bags": lambda: bag_gradients(one_entry(0), floats(0, 2)),
-    "through_block: vectors of another length": lambda: through_block(ones(1, 3), ones(2, 2), ones(2), ones(2)),
+    "Encoding: vectors of another length": lambda: Encoding(ones(1, 3), ones(2, 2), ones(2)),
+    "Encoding: a token without a vector": lambda: Encoding(ones(3, 2), ones(2, 2), ones(2))(one_entry(3)),
+    "Encoding: a negative token": lambda: Encoding(ones(3, 2), ones(2, 2), ones(2))(one_entry(-1)),
+    "Encoding: rows beyond their entries": lambda: Encoding(ones(3, 2), ones(2, 2), ones(2))(
+        (np.array([0, 2]), ints(0), ones(1))
+    ),
+    "own_products: a row that does not exist": lambda: own_products(table(3, 2), ones(1, 2), ints([3])),
+    "rank_members: a cluster opened twice": lambda: rank_members(
+        table(2, 2), Members(np.array([0, 2]), ints(0, 1)), ones(1, 2), ints([0, 0]), ones(1, 2), 2
+    ),
     "dropped: all": lambda: dropped(ones(2), 1.0, 0),
     "solve: fewer signs than documents": lambda: solve(sparse(2, 3), 3, np.zeros((1, 2), np.int8), PROBLEM),
     "train_block: a label that does not exist": lambda: train_block(
@@ -446,16 +464,18 @@ WRONG: dict[str, Callable[[], Any]] = {
         sparse(2, 3), one_entry(2), sparse(1, 2), ints(0), ints(0), 3, PROBLEM, 0.1
     ),
     "fused_top: a label without a classifier": lambda: fused_top(
-        ones(1, 2), ones(3, 2), ones(3), ints([3]), ones(1, 1), 0.5, 1
+        table(3, 2), ones(1, 2), ints([3]), ones(1, 1), 0.5, 1
     ),
     "mixed: rows of different lengths": lambda: mixed(ones(2, 3), ones(2, 2), ones(3), ones(3)),
     "mixed_gradients: fewer gradients than rows": lambda: mixed_gradients(
         ones(1, 3), ones(2, 3), ones(2, 3), ones(3), ones(3)
     ),
-    "walk: entered at a node that does not exist": lambda: walk(ones(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, 3, 0, 1),
-    "walk: entered at -1": lambda: walk(ones(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, -1, 0, 1),
-    "walk: a level that does not exist": lambda: walk(ones(1, 2), ones(3, 2), LINKS, STARTS, LEVELS, 0, 1, 1),
-    "walk: fewer links than nodes": lambda: walk(ones(1, 2), ones(4, 2), LINKS, STARTS, LEVELS, 0, 0, 1),
+    "walk: entered at a node that does not exist": lambda: walk(
+        table(3, 2), Links(LINKS, STARTS, LEVELS, 3, 0), ones(1, 2), 1
+    ),
+    "walk: entered at -1": lambda: walk(table(3, 2), Links(LINKS, STARTS, LEVELS, -1, 0), ones(1, 2), 1),
+    "walk: a level that does not exist": lambda: walk(table(3, 2), Links(LINKS, STARTS, LEVELS, 0, 1), ones(1, 2), 1),
+    "walk: more nodes than rows": lambda: walk(table(2, 2), GRAPH, ones(1, 2), 1),
     "halved: a member that does not exist": lambda: halved(
         ones(2, 3), ints(0, 2), np.array([LEFT, RIGHT], np.int8), floats(3, 2)
     ),
@@ -477,10 +497,10 @@ WRONG: dict[str, Callable[[], Any]] = {
         ones(1, 2), level(3), (ones(1, 3), ones(1), None), *ONE_RUN, 1, 2
     ),
     "rank_members: a cluster that does not exist": lambda: rank_members(
-        ones(1, 2), ones(2, 2), ones(2), np.array([0, 2]), ints(0, 1), ints([1]), ones(1, 1), 2
+        table(2, 2), Members(np.array([0, 2]), ints(0, 1)), ones(1, 2), ints([1]), ones(1, 1), 2
     ),
     "nearest: a feature that does not exist": lambda: nearest(one_entry(3), sparse(3, 4), 4, 2),
-    "opened: rows of another length": lambda: opened(ones(1, 2), ones(3, 3), ones(3), 10.0, 2),
+    "opened: rows of another length": lambda: opened(table(3, 3), ones(1, 2), 10.0, 2),
     "best_labels: a cluster that does not exist": lambda: best_labels(
         ints([1]), ones(1, 1), ints([3]), ones(1, 1), 5, 1
     ),
@@ -533,9 +553,20 @@ def test_what_would_lead_out_of_an_array_is_refused(case: str):
         WRONG[case]()
 
 
-PLUMBING = {"borders", "compiled", "csr", "notice", "standalone", "threads"}  # modules without a loop of their own
+PLUMBING = {
+    "borders",
+    "compiled",
+    "csr",
+    "notice",
+    "standalone",
+    "threads",
+    "vector_code",
+}  # modules without a loop of their own
 FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
-    "as_float", "find_slot", "in_integers", "keep_best", "keep_largest", "product", "run_products", "sides", "sigmoid",
+    "as_float", "find_slot", "in_integers", "keep_best", "keep_largest", "keep_largest_in", "gather_largest",
+    "put_largest_first", "add_up", "picked_products", "to_integers", "most_codes", "largest_error", "find_possible",
+    "member_logits", "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
+    "sigmoid",
     "table_of", "tile_logits", "tile_products", "unseen",
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",

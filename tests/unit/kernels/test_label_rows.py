@@ -10,10 +10,10 @@ from longtail.kernels.label_rows import (
     likeliest,
     likeliest_for_many,
     likeliest_in_levels,
-    rank_members,
     shortlist_gradients,
     shortlist_logits,
 )
+from longtail.kernels.tables import Members, Table, rank_members
 
 
 def drawn(seed: int, n_documents: int = 7, n_rows: int = 11, dim: int = 19) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +59,7 @@ def test_members_of_opened_clusters_are_ranked_by_both_beliefs():
     labels = np.array([50, 10, 40, 20, 30, 0], np.int32)
     clusters = np.array([[0, 2], [1, PAD], [2, 1]], np.int32)
     beliefs = np.array([[0.9, 0.5], [0.3, 0], [1.0, 0.1]], np.float32)
-    found, scores = rank_members(documents, rows, biases, starts, labels, clusters, beliefs, 4)
+    found, scores = rank_members(Table(rows, biases), Members(starts, labels), documents, clusters, beliefs, 4)
     for row in range(3):
         expected = {}
         for cluster, belief in zip(clusters[row], beliefs[row]):

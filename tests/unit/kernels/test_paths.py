@@ -7,6 +7,7 @@ import pytest
 
 from longtail.corpus import PAD
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, opened
+from longtail.kernels.tables import Table
 
 
 def beliefs_plainly(clusters, beliefs, labels, scores, add: bool) -> list[dict[int, float]]:
@@ -112,12 +113,12 @@ def test_opened_clusters_are_a_clipped_softmax():
     biases = rng.standard_normal(7, np.float32)
     exponents = np.exp(documents @ rows.T + biases)
     expected = np.minimum(1, 2 * exponents / exponents.sum(axis=1, keepdims=True))
-    clusters, beliefs = opened(documents, rows, biases, 2.0, 3)
+    clusters, beliefs = opened(Table(rows, biases), documents, 2.0, 3)
     np.testing.assert_allclose(beliefs, -np.sort(-expected, axis=1)[:, :3], rtol=1e-4)
     np.testing.assert_allclose(np.take_along_axis(expected, clusters, axis=1), beliefs, rtol=1e-4)
 
 
 def test_a_wider_beam_than_there_are_clusters_ends_in_pads():
     one = np.ones((1, 1), np.float32)
-    clusters, beliefs = opened(one, one, np.zeros(1, np.float32), 1.0, 2)
+    clusters, beliefs = opened(Table(one, np.zeros(1, np.float32)), one, 1.0, 2)
     assert clusters.tolist() == [[0, PAD]] and beliefs.tolist() == [[1, 0]]

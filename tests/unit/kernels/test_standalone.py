@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,40 @@ def test_a_call_that_is_ready_reads_what_its_arrays_hold_now():
     pairs[0].left[:] = 5
     again()
     assert out[0].tolist() == [6, 6, 6]
+
+
+def test_what_does_not_change_is_given_once():
+    pairs, out = given()
+    bound = fill.bound(pairs, 0.5)
+    assert bound(10, out) == 2
+    assert out.tolist() == [[11, 11.5, 12], [12, 12.5, 13]]
+    again = pickle.loads(pickle.dumps(bound))
+    other = np.zeros((2, 3))
+    again(10, other)
+    assert np.array_equal(other, out)
+
+
+@checked
+@pytest.mark.parametrize("broken", ["_compiled", "_linked", "_surroundings"])
+def test_where_object_code_cannot_be_had_numba_runs_the_loop(
+    broken: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Another numba or llvmlite may lack what `standalone` uses of them: the answer is the same, in all three ways."""
+
+    def fails(*_: object) -> None:
+        raise AttributeError("'CodeLibrary' object has no attribute '_final_module'")
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(module, broken, fails)
+    monkeypatch.setattr(fill, "_codes", {})
+    pairs, out = given()
+    with pytest.warns(UserWarning, match="fill runs through numba"):
+        assert fill(pairs, 0.5, 10, out) == 2
+    assert out.tolist() == [[11, 11.5, 12], [12, 12.5, 13]]
+    for call in (lambda: fill.bound(pairs, 0.5)(0, out), fill.ready(pairs, 0.5, 0, out)):
+        out[:] = 0
+        assert call() == 2
+        assert out.tolist() == [[1, 1.5, 2], [2, 2.5, 3]]
 
 
 @checked

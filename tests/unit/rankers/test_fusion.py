@@ -9,6 +9,7 @@ import pytest
 
 from longtail.corpus import PAD
 from longtail.kernels.fusion import fused_top
+from longtail.kernels.tables import Table
 from longtail.rankers.fusion import Fusion
 from longtail.rankers.label_rows import LabelRows
 from longtail.shortlist import Shortlist
@@ -76,6 +77,7 @@ def test_equal_scores_stand_in_label_order():
 
 def test_the_number_of_threads_changes_nothing(some: tuple[Fusion, np.ndarray, Shortlist]):
     fusion, documents, shortlist = some
-    parts = documents, fusion.labels.rows, fusion.labels.biases, shortlist.labels, shortlist.belief, 0.3, 5
+    table = Table(fusion.labels.rows, fusion.labels.biases)
+    parts = table, documents, shortlist.labels, shortlist.belief, 0.3, 5
     for one, two in zip(fused_top(*parts, threads=1), fused_top(*parts, threads=3)):
         assert np.array_equal(one, two)

@@ -1,0 +1,71 @@
+"""Bags to vectors in one pass: token vectors weighed and added up, then a block.
+
+    gated block       x̂ = ReLU(identity ⊙ s + R · ReLU(s) + offset)       s = Σ weight · token vector
+    residual block    x̂ = h + ReLU(R · h + offset)                         h = ReLU(s)
+
+Texts go through the block a few at a time, every one in the same order of sums, so that a text is read the same alone
+and in a batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail.kernels.bag import add_up
+from longtail.kernels.borders import check, check_shape
+from longtail.kernels.csr import Rows
+from longtail.kernels.products import table_of, tile_products
+from longtail.kernels.standalone import standalone
+from longtail.kernels.threads import in_threads
+
+TILE = 16  # texts that go through the block while a row of it is in the cache
+
+
+class Encoding:
+    """Token vectors in any precision and a block; without an `identity` it is the residual one."""
+
+    def __init__(
+        self, vectors: np.ndarray, residual: np.ndarray, offset: np.ndarray, identity: np.ndarray | None = None,
+        scales: np.ndarray | None = None,
+    ):  # fmt: skip
+        dim = vectors.shape[1]
+        check_shape(residual, (dim, dim), "weights of the block")
+        check_shape(offset, (dim,), "offsets of the block")
+        check(identity is None or identity.shape == (dim,), "gates of the block are of another length")
+        check(scales is None or scales.shape == (len(vectors),), "scales of token vectors are more or fewer")
+        table, block = table_of(vectors, scales), table_of(np.ascontiguousarray(residual, np.float32), None)
+        gates = np.empty(0, np.float32) if identity is None else np.ascontiguousarray(identity, np.float32)
+        self._dim, self._run = dim, _encode.bound(table, block, np.ascontiguousarray(offset, np.float32), gates)
+
+    def __call__(self, bags: Rows, threads: int | None = None) -> np.ndarray:
+        """x̂ of every bag, (bags, dim) float32."""
+        check(len(bags[0]) > 0 and len(bags[1]) == len(bags[2]), "bags: entries lack a token or a weight")
+        vectors = np.empty((len(bags[0]) - 1, self._dim), np.float32)
+
+        def part(start: int, stop: int) -> None:
+            sums = np.empty((2, min(TILE, stop - start), self._dim), np.float32)
+            check(self._run(*bags, start, stop, sums, vectors) == 0, "bags: a token has no vector, or a row no entries")
+
+        in_threads(part, len(vectors), threads)
+        return vectors
+
+
+@standalone
+def _encode(table, block, offset, identity, starts, tokens, weights, start, stop, sums, vectors):
+    """`sums` (2, TILE or fewer, dim) is room for what enters the block, as it is and without negative numbers."""
+    whole, positive = sums[0], sums[1]
+    for first in range(start, stop, TILE):
+        tile, out = min(TILE, stop - first), vectors[first:]
+        for at in range(tile):
+            if not add_up(starts, tokens, weights, table, first + at, whole[at]):
+                return 1
+            for d in range(len(offset)):
+                positive[at, d] = max(whole[at, d], np.float32(0))
+        tile_products((positive, table[1][:0]), 0, tile, block, out)
+        for at in range(tile):
+            for d in range(len(offset)):
+                if len(identity) > 0:
+                    out[at, d] = max(identity[d] * whole[at, d] + out[at, d] + offset[d], np.float32(0))
+                else:
+                    out[at, d] = positive[at, d] + max(out[at, d] + offset[d], np.float32(0))
+    return 0

@@ -1,0 +1,95 @@
+"""The k rows with the largest logits, exactly, by a look at rows of 8-bit integers first.
+
+Comparing one document with thousands of fp32 rows takes as long as reading them.  A sketch is a copy of a quarter of
+the size, which tells every logit up to an error that is known before:
+
+    |⟨x, r⟩ − ⟨x', r'⟩| ≤ ‖x‖·‖r − r'‖ + ‖x − x'‖·‖r'‖          x', r' what integers and scales say of x and r
+
+A row whose approximate logit is below the k-th largest by more than twice the largest error cannot be among the k.  The
+few others are compared as they are, so the answer has the same bits as without.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from longtail.kernels.compiled import compiled
+from longtail.kernels.standalone import standalone
+from longtail.kernels.top import gather_largest, put_largest_first
+
+LARGEST = 127
+# Beside the error of the integers: those of all sums of floats, relative to the lengths of both, and to the bias.
+ROUNDING, OF_BIAS = 1e-5, 1e-6
+ROUNDED_UP = 1 + 1e-6  # a number that was rounded to float32 may have become smaller
+
+
+class Sketch(NamedTuple):
+    """Rows as integers with a scale each, and how far these may lead from the rows."""
+
+    codes: np.ndarray  # (rows, dim) int8
+    scales: np.ndarray  # (rows,) float32
+    worst: np.ndarray  # (3,) float32: the largest ‖r − r'‖ with what sums may be off, ‖r'‖, and what biases may be off
+
+
+def sketch_of(rows: np.ndarray, biases: np.ndarray) -> Sketch:
+    """The sketch of fp32 rows (rows, dim) with biases (rows,)."""
+    sketch = Sketch(np.empty(rows.shape, np.int8), np.empty(len(rows), np.float32), np.zeros(3, np.float32))
+    _fill(rows, biases, sketch)
+    return sketch
+
+
+@standalone
+def _fill(rows, biases, sketch):
+    worst = sketch.worst
+    for row in range(len(rows)):
+        largest = np.float32(0)
+        for d in range(rows.shape[1]):
+            largest = max(largest, abs(rows[row, d]))
+        scale = largest / np.float32(LARGEST)
+        turn = np.float32(1) / scale if scale > np.float32(1e-30) else np.float32(0)
+        off = own = coded = 0.0
+        for d in range(rows.shape[1]):
+            code = min(max(np.rint(rows[row, d] * turn), np.float32(-LARGEST)), np.float32(LARGEST))
+            sketch.codes[row, d] = np.int8(code)
+            said = np.float64(code) * np.float64(scale)
+            off += (np.float64(rows[row, d]) - said) ** 2
+            own += np.float64(rows[row, d]) ** 2
+            coded += said**2
+        sketch.scales[row] = scale
+        worst[0] = max(worst[0], np.float32((np.sqrt(off) + ROUNDING * np.sqrt(own)) * ROUNDED_UP))
+        worst[1] = max(worst[1], np.float32(np.sqrt(coded) * ROUNDED_UP))
+        worst[2] = max(worst[2], np.float32(OF_BIAS * abs(biases[row])))
+    return 0
+
+
+@compiled
+def largest_error(vectors, document, codes, scales, at, worst):
+    """How far an exact logit of a document can be from the approximate one; `codes` and `scales` have it at `at`."""
+    own = off = 0.0
+    for d in range(vectors.shape[1]):
+        number = np.float64(vectors[document, d])
+        own += number**2
+        off += (number - np.float64(codes[at, d]) * np.float64(scales[at])) ** 2
+    return np.float32((np.sqrt(own) * worst[0] + np.sqrt(off) * worst[1] + worst[2]) * ROUNDED_UP)
+
+
+@compiled
+def find_possible(logits, wanted, error, places, values):
+    """The rows that can be among those with the `wanted` largest logits, into `places`; how many they are.
+
+    `values` is room for as many numbers as there are logits.
+    """
+    found = gather_largest(logits, wanted, np.float32(2) * error, places, values)
+    put_largest_first(places, values, found, wanted)
+    least = values[0]
+    for place in range(wanted):
+        least = min(least, values[place])
+    count = wanted
+    for place in range(wanted, found):
+        # Written so that a number that is not one keeps its row.
+        if not values[place] < least - np.float32(2) * error:
+            places[count] = places[place]
+            count += 1
+    return count
