@@ -35,6 +35,7 @@ from longtail.corpus import Corpus
 from longtail.judge.evaluation import in_model_order
 from longtail.judge.frequencies import Frequencies
 from longtail.judge.metrics import evaluate_ranking
+from longtail.predict.export import in_precision
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 
@@ -45,7 +46,7 @@ SETTINGS = {
 OURS = {"ours fp32": "fp32", "ours fp16": "fp16", "ours int8": "int8"}
 REFERENCE = "torch fp32"
 ONLY_IF_ASKED = {"torch compiled"}  # compiles for minutes
-ALONE, BATCH, REAL, JUDGED, STARTS = 20, 128, 512, 3000, 3
+ALONE, BATCH, REAL, JUDGED, STARTS = 20, 128, 512, 2000, 3
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 
 
@@ -61,7 +62,7 @@ def places(model: Predictor, run: Path) -> dict[str, Path]:
     found = {name: run / "model" for name in CONTENDERS if find_spec("onnxruntime") or "ONNX" not in name}
     for name, precision in OURS.items():
         found[name] = run / precision
-        model.export(run / precision, precision)
+        in_precision(model, precision).save(run / precision)
     return found
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from longtail.corpus import PAD, Documents
 from longtail.errors import ConfigError
 from longtail.invariants import Array, Tables, declared
-from longtail.precision import DTYPES, INT8, all_stored_as, stored_as
+from longtail.precision import DTYPES, FP16, INT8, all_stored_as, stored_as
 from longtail.predict.predictor import Predictor, model_of
 from longtail.predict.saving import write_model
 from longtail.rankers.coarse import FROM, coarsened, ladder
@@ -77,10 +77,19 @@ def in_precision(value: Any, precision: str) -> Any:  # noqa: ANN401 - any store
         for name, scales in _tables(part):
             new[name], new[scales] = stored_as(precision, getattr(part, name), getattr(part, scales))
         for name, rule in declared(part, Tables):
-            new[name], new[rule.scales] = all_stored_as(precision, getattr(part, name), getattr(part, rule.scales))
+            fewer = of_layers(precision)
+            new[name], new[rule.scales] = all_stored_as(fewer, getattr(part, name), getattr(part, rule.scales))
         return dataclasses.replace(part, **new) if new else part
 
     return everywhere(value, change)
+
+
+def of_layers(precision: str) -> str:
+    """What the layers of a transformer are stored as: fp16 where rows are int8.
+
+    They are computed as fast in fp16 (kernels/matmul.py), and errors of int8 add up from layer to layer.
+    """
+    return FP16 if precision == INT8 else precision
 
 
 def everywhere(value: Any, change: Callable[[Any], Any], made: dict[int, Any] | None = None) -> Any:  # noqa: ANN401
@@ -124,7 +133,7 @@ def expected_size(model: Predictor, precision: str = "fp32") -> int:
             new[name], new[scales] = rows[:0], None
         for name, rule in declared(part, Tables):
             arrays = getattr(part, name)
-            count += sum(_bytes_in(rows, precision) for rows in arrays.values() if rows.ndim == 2)
+            count += sum(_bytes_in(rows, of_layers(precision)) for rows in arrays.values() if rows.ndim == 2)
             new[name] = {at: rows[:0] if rows.ndim == 2 else rows for at, rows in arrays.items()}
             new[rule.scales] = {at: rows[:0] for at, rows in getattr(part, rule.scales).items()}
         return dataclasses.replace(part, **new) if new else part

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtail.errors import LongtailError
-from longtail.precision import as_floats, precision_of, stored_as
+from longtail.precision import all_stored_as, as_floats, precision_of, stored_as
 
 ROWS = np.array([[0.5, -1, 0.25], [0, 0, 0], [2.54, 0, 1.28]], np.float32)
 
@@ -53,3 +53,12 @@ def test_an_unknown_precision_is_named():
 def test_numbers_too_small_for_a_scale_are_zero():
     codes, scales = stored_as("int8", np.array([[1e-45, 0]], np.float32))
     assert codes.tolist() == [[0, 0]] and as_floats(codes, scales).tolist() == [[0, 0]]
+
+
+def test_tables_by_name_keep_their_names_and_have_scales_where_they_are_codes():
+    arrays = {"up": ROWS, "bias": ROWS[0]}
+    codes, scales = all_stored_as("int8", arrays, {})
+    assert codes["up"].dtype == np.int8 and codes["bias"] is arrays["bias"] and scales.keys() == {"up"}
+    again, same = all_stored_as("fp16", codes, scales)
+    assert again["up"] is codes["up"] and same["up"] is scales["up"]
+    assert all_stored_as("fp16", arrays, {})[1] == {}
