@@ -34,7 +34,7 @@ from longtail.predict.export import found_of, in_two_levels
 from longtail.predict.predictor import Predictor
 
 BEAM = 12  # clusters opened
-QUERIES, JUDGED = 3000, 300  # texts that are timed, and those that are also answered exactly
+QUERIES, JUDGED = 3000, 200  # texts that are timed, and those that are also answered exactly
 K = 10
 BEAMS, PROBES = (5, 10, 20, 30, 50, 100), (8, 16, 32, 64, 128)
 CURVE = (1_000, 10_000, 100_000, 1_000_000, 3_000_000)
