@@ -35,9 +35,9 @@ class PackedLines:
         except Unsound as error:
             raise ModelError(f"{blocks}: {error}; copy the model again") from None
         self._last: tuple[int, list[bytes]] = -1, []  # replaced as a whole, so that threads never see half of it
-        blocks = len(self._starts) - 1
-        self._each = max(1, len(self._block(0))) if blocks else LINES  # lines of every block but the last
-        self._count = self._each * (blocks - 1) + len(self._block(blocks - 1)) if blocks else 0
+        n_blocks = len(self._starts) - 1
+        self._each = max(1, len(self._block(0))) if n_blocks else LINES  # lines of every block but the last
+        self._count = self._each * (n_blocks - 1) + len(self._block(n_blocks - 1)) if n_blocks else 0
 
     def __len__(self) -> int:
         return self._count
