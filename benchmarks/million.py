@@ -33,8 +33,8 @@ from longtail.methods.decaf.model import Instance
 from longtail.predict.export import found_of, in_two_levels
 from longtail.predict.predictor import Predictor
 
-BEAM = 12  # clusters opened
-QUERIES, JUDGED = 3000, 300  # texts that are timed, and those that are also answered exactly
+BEAM = 20  # clusters opened
+QUERIES, JUDGED = 3000, 200  # texts that are timed, and those that are also answered exactly
 K = 10
 BEAMS, PROBES = (5, 10, 20, 30, 50, 100), (8, 16, 32, 64, 128)
 CURVE = (1_000, 10_000, 100_000, 1_000_000, 3_000_000)
@@ -155,6 +155,7 @@ def made(labels: int, place: Path) -> dict:
         "tokens": len(trained.encoder.vectors),
         "weights MB": round(files["weights.safetensors"] / 1e6, 1),
         "directory MB": round(sum(files.values()) / 1e6, 1),
+        "beam": instance_of(model).beam,
         "coarse rows": None if heads.coarse is None else len(heads.coarse.rows),
         "probes": None if heads.coarse is None else heads.coarse.probes,
     }

@@ -115,7 +115,7 @@ def export(
     split: Annotated[str, typer.Option(help="The split of CORPUS to measure it on.")] = "val",
     recall: Annotated[
         float, typer.Option(help="The share of the top 10 labels to find by two levels of clusters; 1 scans all.")
-    ] = 0.98,
+    ] = 0.99,
 ) -> None:
     """Make a model smaller: its rows in fewer bits, measured before it is written."""
     from longtail.data.load import load

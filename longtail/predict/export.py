@@ -27,7 +27,7 @@ from longtail.rankers.label_rows import LabelRows
 from longtail.shortlist import Shortlist
 from longtail.train.machine import size, size_on_disk
 
-RECALL = 0.98  # of the labels that an exact scan of the clusters leads to, where there are two levels of them
+RECALL = 0.99  # of the labels that an exact scan of the clusters leads to, where there are two levels of them
 
 
 @dataclass(frozen=True)
