@@ -51,8 +51,8 @@ def beside(annif: Path, own: str, projects: list[str], texts: list[str], seconds
         for what in ("p50 ms", "p99 ms", "p99 of a batch ms"):
             row[f"{who}: ratio {what}"] = round(found["annif"][what] / found[who][what], 1)
     client = AnnifClient(own)
-    alone = timed(lambda at: client.get_project(projects[0]), 2)
-    return row | {"client alone p50 ms": round(1000 * float(np.percentile(alone, 50)), 2)}
+    alone = min(float(np.median(timed(lambda at: client.get_project(projects[0]), 1))) for _ in range(TURNS))
+    return row | {"client alone p50 ms": round(1000 * alone, 2)}
 
 
 def prepare(annif: Path, folder: Path) -> None:

@@ -50,6 +50,15 @@ class Round:
     refused: str = ""
 
 
+def import_ahead() -> None:
+    """Have numba import the rest of itself, as it otherwise does in every worker that runs its first compiled loop."""
+    with suppress(ImportError, AttributeError):  # another version may do it in another way, or need not
+        from numba.core.registry import cpu_target
+
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
+
+
 class Supervisor:
     """Starts workers, restarts them, stops them."""
 
@@ -69,6 +78,7 @@ class Supervisor:
         for stop in (signal.SIGTERM, signal.SIGINT):
             signal.signal(stop, self._stop)
         signal.signal(signal.SIGHUP, self._hang_up)
+        import_ahead()
         for number in range(self.settings.workers):
             self._start(number)
         while self.children or (self.due and not self.stopping):
