@@ -102,7 +102,6 @@ def test_new_labels_are_found_among_the_first_in_documents_with_other_labels(bef
     names = [word(label) for label in [*HIDDEN[1:], HIDDEN[0]]]
     misnamed = before.add_labels({"id": f"L{at}", "name": name} for at, name in enumerate(names, N_LABELS))
     own, other = found_among_the_first(after), found_among_the_first(misnamed)
-    print(before.about.method, own, other)
     assert own >= FOUND.get(before.about.method, 0.75)
     assert other <= own - 0.15, "labels with each other's words are found as well"
 

@@ -17,7 +17,7 @@ from longtail.invariants import Unsound
 from longtail.kernels.csr import rows_of
 from longtail.methods import linear
 from longtail.methods.linear import Config, Linear, fit, need
-from longtail.methods.linear.model import LENGTH, RAISED, reach
+from longtail.methods.linear.model import BIAS, LENGTH, reach
 from longtail.train.run import open_run
 from tests.planted import word
 
@@ -150,14 +150,13 @@ def test_added_labels_are_ranked_among_the_others_as_a_plain_loop_ranks_them(mod
     grown, directions = with_added(model, [word(3), f"{word(17)} {word(501)}", "unknown"])
     (descent,), documents, k = model.descents, planted.test.documents, 70
     features = model.bags.rows(documents)
-    length, bias = descent.levels[-1].typical()
     _, beliefs = reach(descent.tree, descent.levels[:-1], rows_of(features), model.beam, model.power)
     old, new = model.rank(documents, k), grown.rank(documents, k)
     cosines = features @ directions.T
     for row in range(len(documents)):
         expected = [(-score, label) for label, score in zip(old.labels[row], old.scores[row]) if label != PAD]
         for at, cosine in enumerate(cosines[row].tolist()):
-            margin = LENGTH * length * cosine + bias + RAISED
+            margin = LENGTH * cosine + BIAS
             if cosine > 0:
                 own = np.exp(-(max(0, 1 - margin) ** 3)) * beliefs[row, 0] ** model.cluster_weight
                 expected.append((-own, model.n_labels + at))
