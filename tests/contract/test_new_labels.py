@@ -96,8 +96,8 @@ def found_among_the_first(model: Predictor) -> float:
 # No encoder learned these words, so what a method finds by them is less than what it finds of trained labels, which is
 # all.
 FOUND = {"elias": 0.6, "decaf": 0.6, "lightdxml": 0.6}
-# Labels with each other's words are found less.  Of DECAF nearly as often: where a document carries few labels, all that
-# were added come next, whatever their words.
+# Labels with each other's words are found less.  Of DECAF nearly as often: where a document carries few labels, all
+# that were added come next, whatever their words.
 APART = {"decaf": 0.05}
 
 
