@@ -158,6 +158,9 @@ def added(model: Predictor, labels: list[NewLabel]) -> tuple[Predictor, float]:
 def rows_of(given: argparse.Namespace, splits: Splits, settings: dict) -> dict:
     """Every row of one corpus and method."""
     hidden = hidden_labels(splits, given.hidden, given.seed)
+    if given.judged is not None:
+        all_of_test = splits.split("test")
+        splits = Splits(splits.train, all_of_test.subset(all_of_test.drawn(given.judged, given.seed), "test"))
     judge, test = Judge.of(splits, hidden), splits.split("test").documents
     place = Path("runs") / "new_labels" / f"{given.corpus}-{given.method}-{given.hidden}-{given.seed}"
     model = longtail.fit(
@@ -207,7 +210,8 @@ def run(given: argparse.Namespace) -> None:
     settings = (read_toml(given.config) if given.config else {}) | dict(map(parse_assignment, given.settings))
     rows = rows_of(given, longtail.load(corpus_path(given.corpus)), settings)
     results = earlier("new_labels")  # read now: another process may have added to it
-    title = "; ".join([f"{given.corpus}, {given.method}, {given.hidden:,} labels hidden", *given.settings])
+    judged = [] if given.judged is None else [f"{given.judged:,} test documents"]
+    title = "; ".join([f"{given.corpus}, {given.method}, {given.hidden:,} labels hidden", *judged, *given.settings])
     results[title] = rows
     save("new_labels", results)
     (RESULTS / "new_labels.md").write_text(markdown(results), "utf-8")
@@ -222,6 +226,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=1000, help="how many labels")
     parser.add_argument("--seed", type=int, default=0, help="which labels, and which of their documents")
     parser.add_argument("--quick", action="store_true", help="do not train with all labels")
+    parser.add_argument("--judged", type=int, help="test documents at most; all, if not given")
     parser.add_argument("--choose", action="store_true", help="compare constants on documents held out of train")
     parser.add_argument("--config", type=Path, help="settings in a TOML file")
     parser.add_argument("--set", action="append", default=[], dest="settings", help="one setting: ranker.epochs=3")

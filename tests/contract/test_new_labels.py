@@ -17,7 +17,7 @@ from longtail.methods import METHODS
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 from tests import mutants
-from tests.planted import N_LABELS, word
+from tests.planted import N_LABELS, planted_corpus, word
 
 HIDDEN = [3, 17, 44, 59]
 KEPT = np.setdiff1d(np.arange(N_LABELS), HIDDEN)
@@ -86,13 +86,27 @@ def test_a_new_label_is_found_first_by_its_word(after: Predictor):
     assert [row[0].id for row in after.predict([word(label) for label in HIDDEN], k=1)] == ["L3", "L17", "L44", "L59"]
 
 
-def test_new_labels_are_found_among_the_first_in_documents_with_other_labels(after: Predictor, planted: Splits):
-    truth = planted.test.labels[:, HIDDEN].tocoo()
-    found = after.rank(planted.test.documents, k=6).labels
-    hits = [len(KEPT) + label in found[row] for row, label in zip(*truth.coords)]
-    # No encoder learned these words, and no cluster leads to them: LightXML, which multiplies by belief in the cluster,
-    # finds half, the others three quarters or more.
-    assert np.mean(hits) >= 0.5
+def found_among_the_first(model: Predictor) -> float:
+    """The share of pairs of a document and a hidden label that are among the first six of sixty."""
+    documents = planted_corpus(600, 3, "test")
+    truth, found = documents.labels[:, HIDDEN].tocoo(), model.rank(documents.documents, k=6).labels
+    return float(np.mean([len(KEPT) + label in found[row] for row, label in zip(*truth.coords)]))
+
+
+# No encoder learned these words, so what a method finds by them is less than what it finds of trained labels, which is
+# all.
+FOUND = {"elias": 0.6, "decaf": 0.6, "lightdxml": 0.6}
+# Labels with each other's words are found less.  Of DECAF nearly as often: where a document carries few labels, all
+# that were added come next, whatever their words.
+APART = {"decaf": 0.05}
+
+
+def test_new_labels_are_found_among_the_first_in_documents_with_other_labels(before: Predictor, after: Predictor):
+    names = [word(label) for label in [*HIDDEN[1:], HIDDEN[0]]]
+    misnamed = before.add_labels({"id": f"L{at}", "name": name} for at, name in enumerate(names, N_LABELS))
+    own, other = found_among_the_first(after), found_among_the_first(misnamed)
+    assert own >= FOUND.get(before.about.method, 0.75)
+    assert other <= own - APART.get(before.about.method, 0.15)
 
 
 def test_old_labels_keep_index_score_and_order(before: Predictor, after: Predictor, planted: Splits):

@@ -51,11 +51,6 @@ class Level:
         found = entries((self.starts, self.nodes, self.weights), features, nodes).T
         return found, np.where(nodes == PAD, np.float32(0), self.biases[nodes])
 
-    def typical(self) -> tuple[np.float32, np.float32]:
-        """Length and bias that half of the classifiers stay below."""
-        squares = np.bincount(self.nodes, np.square(self.weights, dtype=np.float64), len(self.biases))
-        return np.float32(np.sqrt(np.median(squares))), np.float32(np.median(self.biases))
-
     def with_more(self, rows: sp.csr_array, bias: np.float32) -> Level:
         """With more classifiers, (new, features), behind those there are."""
         both = sp.csc_array(sp.vstack([self.by_node(), rows], format="csr"))
@@ -168,9 +163,7 @@ class Descent:
     def with_labels(self, directions: sp.csr_array, first: int) -> Descent:
         """With labels numbered from `first`; see LENGTH."""
         before = self.added or Added.none(first, directions.shape[1])
-        length, bias = self.levels[-1].typical()
-        rows = directions * np.float32(LENGTH * length)
-        return replace(self, added=replace(before, classifiers=before.classifiers.with_more(rows, bias + RAISED)))
+        return replace(self, added=replace(before, classifiers=before.classifiers.with_more(directions * LENGTH, BIAS)))
 
     def without_labels(self, labels: np.ndarray) -> Descent:
         """With labels that nobody believes."""
@@ -183,11 +176,12 @@ class Descent:
         return replace(self, levels=silenced, added=replace(self.added, classifiers=classifiers))
 
 
-# The row of an added label is its direction, LENGTH times as long as the median trained classifier, and its bias RAISED
-# above the median one.  Flatter than a trained classifier: a text says which documents a label may be for, and less
-# surely for which it is.  Chosen by `python -m benchmarks.new_labels --choose`.
-LENGTH = 0.5
-RAISED = np.float32(0.1)
+# The classifier of an added label has its direction, this length and this bias.  Trained classifiers have margins of 1
+# and more for their documents, of −1 and less for others; this one has BIAS to BIAS + LENGTH: a text says which
+# documents a label may be for, and less surely for which it is.  Margins mean the same in every corpus; lengths of
+# classifiers do not.  Chosen by `python -m benchmarks.new_labels --choose`.
+LENGTH = np.float32(0.65)
+BIAS = np.float32(-0.9)
 
 
 def belief_of(margins: np.ndarray, power: float) -> np.ndarray:

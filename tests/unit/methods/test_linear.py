@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +8,18 @@ import pytest
 import scipy.sparse as sp
 
 from longtail.config import build
-from longtail.corpus import Corpus, Documents, Splits
+from longtail.corpus import PAD, Corpus, Documents, Splits
+from longtail.data.new_labels import NewLabel
 from longtail.errors import ConfigError, CorpusError
+from longtail.features.described import Described
 from longtail.index.clusters import Tree
+from longtail.invariants import Unsound
+from longtail.kernels.csr import rows_of
 from longtail.methods import linear
 from longtail.methods.linear import Config, Linear, fit, need
+from longtail.methods.linear.model import BIAS, LENGTH, reach
 from longtail.train.run import open_run
+from tests.planted import word
 
 SMALL = {"labels_per_cluster": 5, "branching": 4}  # a tree of several levels over the planted labels
 
@@ -131,3 +138,46 @@ def test_more_trees_need_more(planted: Splits):
 def test_impossible_settings_are_refused_by_name(wrong: dict):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         build(Config, wrong)
+
+
+def with_added(model: Linear, texts: list[str]) -> tuple[Linear, np.ndarray]:
+    """The model with a label for each text, and the directions of these, (labels, features)."""
+    new = Described.of([NewLabel(f"new {at}", text) for at, text in enumerate(texts)], {})
+    return model.with_labels(new), new.directions(model.bags.rows(new.documents)).toarray()
+
+
+def test_added_labels_are_ranked_among_the_others_as_a_plain_loop_ranks_them(model: Linear, planted: Splits):
+    grown, directions = with_added(model, [word(3), f"{word(17)} {word(501)}", "unknown"])
+    (descent,), documents, k = model.descents, planted.test.documents, 70
+    features = model.bags.rows(documents)
+    _, beliefs = reach(descent.tree, descent.levels[:-1], rows_of(features), model.beam, model.power)
+    old, new = model.rank(documents, k), grown.rank(documents, k)
+    cosines = features @ directions.T
+    for row in range(len(documents)):
+        expected = [(-score, label) for label, score in zip(old.labels[row], old.scores[row]) if label != PAD]
+        for at, cosine in enumerate(cosines[row].tolist()):
+            margin = LENGTH * cosine + BIAS
+            if cosine > 0:
+                own = np.exp(-(max(0, 1 - margin) ** 3)) * beliefs[row, 0] ** model.cluster_weight
+                expected.append((-own, model.n_labels + at))
+        expected = sorted(expected)[:k]
+        found = new.labels[row] != PAD
+        assert new.labels[row][found].tolist() == [label for _, label in expected]
+        np.testing.assert_allclose(new.scores[row][found], [-score for score, _ in expected], rtol=1e-4)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_a_short_answer_is_the_beginning_of_a_long_one(model: Linear, planted: Splits, k: int):
+    grown, _ = with_added(model, [word(3), word(17), word(44)])
+    whole, short = grown.rank(planted.test.documents, 50), grown.rank(planted.test.documents, k)
+    assert np.array_equal(whole.labels[:, :k], short.labels) and np.array_equal(whole.scores[:, :k], short.scores)
+
+
+def test_labels_beside_the_tree_are_numbered_after_those_in_it(model: Linear):
+    grown, _ = with_added(model, [word(3)])
+    (descent,) = grown.descents
+    with pytest.raises(Unsound, match="numbered like one that was added"):
+        replace(descent, added=replace(descent.added, first=0)).check()
+    more = replace(descent, added=replace(descent.added, first=grown.n_labels))
+    with pytest.raises(Unsound, match="added"):
+        replace(grown, descents=[more]).check()
