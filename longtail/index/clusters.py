@@ -55,18 +55,13 @@ class Clusters:
         places[self.labels] = np.arange(len(places), dtype=np.int32)
         return places
 
-    def around(self, label: int) -> tuple[int, np.ndarray]:
-        """The cluster of one label, and the labels in it."""
-        cluster = int(np.searchsorted(self.starts, self.places[label], side="right")) - 1
-        return cluster, self[cluster]
-
     def proposals(self, opened: Shortlist, labels: np.ndarray) -> list[list[Proposal]]:
         """Of each label its own cluster, if it is among those that one document opened: the first row of `opened`."""
         beliefs = dict(zip(opened.labels[0].tolist(), opened.belief[0].tolist()))
-        around = [self.around(label) for label in labels.tolist()]
+        clusters = np.searchsorted(self.starts, self.places[labels], side="right") - 1
         return [
-            [Proposal(cluster, beliefs[cluster], members[:NAMED])] if cluster in beliefs else []
-            for cluster, members in around
+            [Proposal(cluster, beliefs[cluster], self[cluster][:NAMED])] if cluster in beliefs else []
+            for cluster in clusters.tolist()
         ]
 
     @property

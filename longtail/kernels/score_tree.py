@@ -21,10 +21,12 @@ def shares_at_leaves(
         check_shape(part, columns.shape, "nodes of a tree")
     if columns.max(initial=-1) >= len(numbers):
         raise ValueError(f"a tree that asks for number {columns.max()}, and {len(numbers)} are given")
-    found = np.empty(numbers.shape[1], np.float32)
+    # Arrays of a tree that scikit-learn has just grown are columns of another one.
+    tree = [np.ascontiguousarray(part) for part in (columns, thresholds, yes, no, shares)]
+    numbers, found = np.ascontiguousarray(numbers), np.empty(numbers.shape[1], np.float32)
 
     def part_of(start: int, stop: int) -> None:
-        _shares_at_leaves(columns, thresholds, yes, no, shares, depth, numbers, start, stop, found)
+        _shares_at_leaves(*tree, depth, numbers, start, stop, found)
 
     in_threads(part_of, numbers.shape[1], threads, numbers=8 * depth)
     return found

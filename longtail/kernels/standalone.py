@@ -179,7 +179,7 @@ def _take(value: Any, kinds: list[str], numbers: list[int]) -> None:  # noqa: AN
         numbers.append(int(value))
 
 
-_BYTES = (c_char * 0).from_buffer
+_BYTES: Callable[[Any], Any] = (c_char * 0).from_buffer
 
 
 @cache

@@ -48,7 +48,7 @@ class Table:
         check_shape(rows, (len(biases), rows.shape[1]), "rows")
         sides(np.empty((0, rows.shape[1]), np.float32), rows, scales, "rows")
         self.rows, self.scales, self.biases = rows, scales, np.ascontiguousarray(biases, np.float32)
-        self._loops: dict[Standalone, Callable[..., int]] = {}
+        self._loops: dict[Standalone, tuple[tuple, Callable[..., int]]] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -71,11 +71,13 @@ class Table:
         vectors = np.ascontiguousarray(documents, np.float32)
         return (vectors, NO_SCALES) if self.scales is None else in_integers(vectors)
 
-    def loop(self, kernel: Standalone, *more: Any) -> Callable[..., int]:  # noqa: ANN401 - the same ones every time
+    def loop(self, kernel: Standalone, *more: Any) -> Callable[..., int]:  # noqa: ANN401 - arrays, or tuples of them
         """The loop with these rows as its first arguments, and with what else belongs to them."""
-        if kernel not in self._loops:
-            self._loops[kernel] = kernel.bound(table_of(self.rows, self.scales), self.biases, *more)
-        return self._loops[kernel]
+        known, bound = self._loops.get(kernel, ((), None))
+        if bound is None or any(one is not other for one, other in zip(known, more)):
+            bound = kernel.bound(table_of(self.rows, self.scales), self.biases, *more)
+            self._loops[kernel] = more, bound
+        return bound
 
 
 def nothing_found(documents: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ from longtail import config, fit, load
 from longtail import open as open_model
 from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError, CorpusError
+from longtail.kernels.standalone import PLAIN
 from longtail.methods import METHODS, method
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
@@ -181,6 +185,24 @@ def test_an_exported_model_answers_nearly_the_same_alone_and_in_a_batch(
     alone = small.rank(planted.test.documents[17:18], k=10)
     assert np.array_equal(alone.labels[0], found.labels[17])
     np.testing.assert_allclose(alone.scores[0], found.scores[17], atol=1e-6)
+
+
+LIGHT = {"decaf", "lightdxml", "linear"}  # what a process that answers with them does not import
+
+ASK = """
+import sys, longtail
+longtail.open(sys.argv[1]).predict(["fox"])
+print([name for name in ("numba", "scipy", "torch", "tokenizers") if name in sys.modules])
+"""
+
+
+def test_the_first_answer_of_a_light_model_needs_neither_numba_nor_scipy(name: str, fitted: Predictor, tmp_path: Path):
+    if name not in LIGHT or any(variable in os.environ for variable in PLAIN):
+        pytest.skip("what answers of it is more than loops on plain arrays")
+    fitted.save(tmp_path / "model")
+    command = [sys.executable, "-c", ASK, str(tmp_path / "model")]
+    said = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert said[1] == "[]\n", "the first process may have compiled what the second one uses"
 
 
 def test_a_saved_model_holds_no_pickle(fitted: Predictor, tmp_path: Path):

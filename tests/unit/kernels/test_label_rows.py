@@ -92,6 +92,18 @@ def test_in_two_levels_the_likeliest_rows_of_the_best_clusters_are_found(probes:
         np.testing.assert_allclose(beliefs[row, : len(wanted)], [expected[label] for label in wanted], rtol=1e-5)
 
 
+def test_a_table_is_asked_about_other_clusters_than_before():
+    documents, rows = drawn(6, n_documents=1, n_rows=4)
+    table, clusters, beliefs = (
+        Table(rows, np.zeros(4, np.float32)),
+        np.array([[1]], np.int32),
+        np.ones((1, 1), np.float32),
+    )
+    for starts, inside in (([0, 1, 4], {1, 2, 3}), ([0, 3, 4], {3})):
+        members = Members(np.array(starts), np.arange(4, dtype=np.int32))
+        assert set(rank_members(table, members, documents, clusters, beliefs, 4)[0][0].tolist()) - {PAD} == inside
+
+
 @pytest.mark.parametrize("alone", [0, 17, 39])
 def test_a_document_scores_the_same_bits_alone_and_in_a_batch(alone: int):
     documents, rows = drawn(5, n_documents=40, n_rows=64, dim=300)

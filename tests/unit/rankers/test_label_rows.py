@@ -10,6 +10,7 @@ import pytest
 from longtail.corpus import PAD
 from longtail.errors import LongtailError
 from longtail.index.clusters import Clusters
+from longtail.kernels.graph_search import Links
 from longtail.kernels.products import in_integers
 from longtail.precision import as_floats, stored_as
 from longtail.rankers.label_rows import Coarse, LabelRows
@@ -134,7 +135,7 @@ def test_a_shortlist_is_scored_by_both(rows: LabelRows, vectors: np.ndarray):
 
 def test_a_graph_that_links_all_labels_finds_the_nearest(rows: LabelRows, vectors: np.ndarray):
     links = np.array([[other for other in range(LABELS) if other != node] for node in range(LABELS)], np.int32)
-    graph = links.ravel(), np.arange(0, LABELS * 6 + 1, 6), np.array([0, 6]), 0, 0
+    graph = Links(links.ravel(), np.arange(0, LABELS * 6 + 1, 6), np.array([0, 6]), 0, 0)
     found = replace(rows, biases=np.zeros(LABELS, np.float32)).top_by_graph(vectors, graph, 3)
     assert np.array_equal(found.labels, np.argsort(-(plain(rows, vectors) - rows.biases), axis=1)[:, :3])
 
