@@ -49,7 +49,9 @@ class Level:
     def of(self, features: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights (nodes, features) and biases (nodes,) of some nodes; 0 at PAD."""
         found = entries((self.starts, self.nodes, self.weights), features, nodes).T
-        return found, np.where(nodes == PAD, np.float32(0), self.biases[nodes])
+        return found, np.where(
+            nodes == PAD, np.float32(0), np.append(self.biases, np.float32(0))[nodes]
+        )  # PAD: the last
 
     def with_more(self, rows: sp.csr_array, bias: np.float32) -> Level:
         """With more classifiers, (new, features), behind those there are."""
