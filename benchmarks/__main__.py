@@ -20,6 +20,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("transformer",),
     ("transformer_answers",),
     ("linear",),
+    ("eurlex4k",),
     ("frugal",),
     ("decaf_claims",),
     ("lightdxml_claims",),

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
+
+from longtail.sparse import sp
 
 Item = TypeVar("Item")
 Batch_co = TypeVar("Batch_co", covariant=True)

@@ -296,7 +296,7 @@ RUNS = ("whole", "parts")
 KILLED = {"linear": [], "decaf": QUICK, "lightdxml": [*QUICK, "--set", "valid_documents=50"]}
 
 
-@pytest.mark.parametrize("method", KILLED)
+@pytest.mark.parametrize("method", ["linear", "decaf", pytest.param("lightdxml", marks=pytest.mark.slow)])
 def test_killed_at_random_points_and_rerun_the_answer_is_the_same(method: str, corpus: Path, tmp_path: Path):
     """SIGKILL after a random part of the time a whole run takes, again and again."""
     whole, parts = ((method, corpus, "--run", tmp_path / name, "--seed", 3, *KILLED[method]) for name in RUNS)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
-from longtail.config import build, read_toml
 from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.encoders.bag import GatedBlock, TokenBag
 from longtail.encoders.label_texts import TextRows
@@ -19,7 +17,7 @@ from longtail.encoders.learn.batches import BagTexts
 from longtail.encoders.learn.encoder import BagSource
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
-from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, in_cluster_order, recall_at
 from longtail.kernels.csr import rows_of
 from longtail.methods.decaf.learn import Data, Meetings, Network, cluster_by_vectors, cluster_by_words, started
@@ -284,10 +282,3 @@ def test_shared_candidates_hold_every_true_label_and_meet_every_document():
     batch = meetings.batch(np.array([0, 1]), np.random.default_rng(0))
     assert {0, 3} <= set(batch.candidates.tolist()) and batch.shortlist is None
     assert batch.targets.sum(1).tolist() == [1, 1] and batch.targets.shape == (2, len(batch.candidates))
-
-
-def test_the_papers_preset_has_the_clusters_of_the_paper():
-    """131,073 labels in 2^15 clusters (released config of LF-AmazonTitles-131K)."""
-    preset = build(Config, read_toml(Path(__file__).parents[2] / "configs" / "decaf" / "paper.toml"))
-    points = np.ones((131_073, 1), np.float32)
-    assert len(balanced_clusters(points, preset.labels_per_cluster, seed=0)) == 2**15

@@ -58,7 +58,9 @@ class Config:
         "recall of true training labels that the opened clusters must reach; 1: opens 200 clusters",
         "0.85, section 4; the code opens 100-200",
     )
-    belief_weight: float = setting(0.25, "score = σ(label) · σ(cluster)^belief_weight", "1")
+    belief_weight: float = setting(
+        0.25, "how much clusters count in a label's score: σ(label) · σ(cluster)^belief_weight", "1"
+    )
     negatives: int = setting(
         5,
         "negatives sampled per document and shared by its batch; 0: each is scored against its whole shortlist",

@@ -53,7 +53,10 @@ class Ranker:
         "label", "ranking loss (7) on: the label classifier alone, or its product with the path", "path"
     )
     belief_weight: float | None = setting(
-        None, "score = σ(label) · ŷ^belief_weight; none: chosen on validation documents, 0.5 without any", "1"
+        None,
+        "how much clusters count in a label's score: σ(label) · ŷ^belief_weight; none: chosen on validation documents, "
+        "0.5 without any",
+        "1",
     )
 
     def __post_init__(self) -> None:

@@ -25,7 +25,9 @@ class Config:
         "validation",
     )
     belief_weight: float = setting(
-        0.4, "how much the clusters' beliefs count in a label's score; 0: they only find it, 1: PECOS", "validation"
+        0.4,
+        "how much clusters count in a label's score: f(label) · f(path)^belief_weight; 0: not at all",
+        "validation; PECOS 1",
     )
     belief: Literal["l3-hinge", "l2-hinge", "l1-hinge", "sigmoid"] = setting(
         "l3-hinge", "how a margin z becomes a belief: exp(-max(0, 1 - z)^p) or 1 / (1 + exp(-z))", "PECOS"

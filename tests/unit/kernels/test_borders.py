@@ -568,6 +568,7 @@ FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
     "member_logits", "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
     "sigmoid",
     "table_of", "tile_logits", "tile_products", "unseen",
+    "packed", "block_products", "dense", "read", "through_layer",  # encoders/forward.py checks weights and tokens first
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",
 }  # fmt: skip

@@ -158,7 +158,7 @@ def test_added_labels_are_ranked_among_the_others_as_a_plain_loop_ranks_them(mod
         for at, cosine in enumerate(cosines[row].tolist()):
             margin = LENGTH * cosine + BIAS
             if cosine > 0:
-                own = np.exp(-(max(0, 1 - margin) ** 3)) * beliefs[row, 0] ** model.cluster_weight
+                own = np.exp(-(max(0, 1 - margin) ** 3)) * beliefs[row, 0] ** model.belief_weight
                 expected.append((-own, model.n_labels + at))
         expected = sorted(expected)[:k]
         found = new.labels[row] != PAD
