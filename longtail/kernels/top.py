@@ -82,7 +82,7 @@ def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-un
     a limit that about twice as many as are wanted reach.  If fewer than are wanted do, all are taken.  With a `slack`,
     scores that are as much below the least of the largest are taken too.
     """
-    limit = _limit(scores, wanted, places, values) if len(scores) > 8 * wanted else np.float32(-np.inf)
+    limit = _limit(scores, wanted, places, values) if len(scores) > 8 * wanted > 0 else np.float32(-np.inf)
     least, count, reaching = limit - slack, 0, 0
     for at in range(len(scores)):
         if scores[at] >= least:
