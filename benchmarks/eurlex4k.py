@@ -95,7 +95,7 @@ def markdown(rows: dict) -> str:
     lines += [f"| `{row}` | " + " | ".join(cells(list(rows[row].values()))) + " |" for row in ROWS if row in rows]
     head = f"| EURLex-4K | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}\n"
     about = (__doc__ or "").partition("\n\n")[2].strip()
-    return f"# EURLex-4K\n\n`python -m benchmarks.eurlex4k`. {about}\n\n{head}" + "\n".join(lines) + "\n"
+    return f"# EURLex-4K\n\n`python -m benchmarks.eurlex4k`\n\n{about}\n\n{head}" + "\n".join(lines) + "\n"
 
 
 def cells(found: list[dict]) -> list[str]:
