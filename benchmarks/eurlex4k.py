@@ -2,13 +2,12 @@
 
 Every method that reads features, three seeds each, beside published rows; DECAF reads label texts as documents, and
 the files have no words of their features.  What was run before is not run again.
-Mean and standard deviation over seeds; megabytes of the saved model; milliseconds a document, one at a time, one core.
+Mean and standard deviation over seeds; megabytes of the saved model; milliseconds a document, one at a time.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -75,7 +74,6 @@ def train(row: str, seed: int) -> dict:
 
 def milliseconds_alone(model, test, documents: int = 500) -> float:
     """Median of one document at a time."""
-    os.environ["OMP_NUM_THREADS"] = "1"
     took = []
     for at in range(documents):
         one = test.documents[np.array([at])]
