@@ -34,7 +34,8 @@ CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds
 COMPILED := centroid or linear or decaf or lightdxml or (elias and not transformer)
 
 bounds: $(VENV)/.dev  ## tests of compiled code, with every index checked
-	$(CHECKED) $(BIN)/python -m pytest -n 2 -q tests/unit/kernels tests/unit/index tests/unit/features
+	$(CHECKED) $(BIN)/python -m pytest -n 2 -q tests/unit/kernels tests/unit/index tests/unit/features \
+		tests/unit/encoders/test_forward.py
 	$(CHECKED) $(BIN)/python -m pytest -n 2 -q tests/contract -k '$(COMPILED)'
 
 slow: $(VENV)/.dev  ## tests on real corpora (../shared/data, or LONGTAIL_DATA)
