@@ -27,10 +27,10 @@ from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 from longtail.config import parse_assignment, read_toml
 from longtail.corpus import PAD, Corpus, Documents, Splits
-from longtail.data.new_labels import NewLabel
 from longtail.features.bags import Bags
 from longtail.features.tfidf import TfidfOptions
 from longtail.judge.frequencies import Frequencies, inverse_propensity
+from longtail.new_label import NewLabel
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 

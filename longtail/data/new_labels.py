@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +11,7 @@ from longtail.data.formats.tables import labels
 from longtail.data.lines import Block
 from longtail.data.rows import LABEL_SEPARATOR, ROWS, Fields, suffix
 from longtail.errors import CorpusError
-
-
-@dataclass(frozen=True)
-class NewLabel:
-    """A label that no training document had, and texts that should get it, where there are any."""
-
-    id: str
-    name: str
-    text: str = ""
-    examples: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> Label:
-        """As the label sets of corpora and models hold it."""
-        return Label(self.id, self.name, self.text)
-
-    def texts(self) -> list[str]:
-        """All that describes it: its own words first, then the examples."""
-        return [self.label.words, *self.examples]
-
+from longtail.new_label import NewLabel
 
 FIELDS = ("id", "name", "text", "examples")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.corpus import Documents, Texts
-from longtail.data.new_labels import NewLabel
 from longtail.features.bags import of_unit_length
+from longtail.new_label import NewLabel
 from longtail.sparse import sp
 
 

@@ -10,6 +10,7 @@ How they are ranked is in shared/reranked.py.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from longtail.config import setting
 from longtail.corpus import Corpus
@@ -17,7 +18,10 @@ from longtail.methods import lightxml
 from longtail.methods.shared import reranked
 from longtail.methods.shared.clustered.model import ClusteredEncoder
 from longtail.methods.shared.reranked import Reranked, Reranking
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 
 @dataclass(frozen=True)

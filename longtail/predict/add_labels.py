@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.data.new_labels import NewLabel, new_labels
+from longtail.data.new_labels import new_labels
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
+from longtail.new_label import NewLabel
 from longtail.predict.labels import MoreLabels, ids_of
 from longtail.ranking import Ranking
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ def _read_state(directory: Path, name: str, state: Any, depth: int) -> Ranks:  #
     except ConfigError as error:
         message = f"{directory}: made by method {name!r:.40}, which this version does not have"
         raise ModelError(message) from error
-    return store.read_parts(directory, typing.get_type_hints(fit)["return"], state, WEIGHTS)
+    return store.read_parts(directory, store.result_type(fit), state, WEIGHTS)
 
 
 def _read_ensemble(directory: Path, state: Any, depth: int) -> Ensemble:  # noqa: ANN401

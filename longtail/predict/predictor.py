@@ -13,10 +13,10 @@ import numpy as np
 from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import PAD, Corpus, Documents, Label
-from longtail.data.new_labels import NewLabel
 from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.judge.calibration import Calibration, Threshold
+from longtail.new_label import NewLabel
 from longtail.predict.kept import KeptDocuments
 from longtail.predict.saving import write_model
 from longtail.ranking import Ranking, check_k, check_threshold

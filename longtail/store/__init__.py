@@ -17,7 +17,7 @@ from longtail.store.directory import delete, leftovers, sweep, whole_directory
 from longtail.store.files import json_text, read_json, read_object, sha256, write_json, write_whole
 from longtail.store.manifest import MANIFEST, finished, read_manifest, verify
 from longtail.store.target import MODEL, VALUE, Kind, check_target, check_writable, named, told
-from longtail.store.values import read, read_parts, read_plain, write, write_parts
+from longtail.store.values import read, read_parts, read_plain, result_type, write, write_parts
 
 __all__ = [
     "MANIFEST",
@@ -40,6 +40,7 @@ __all__ = [
     "read_object",
     "read_parts",
     "read_plain",
+    "result_type",
     "sha256",
     "sweep",
     "told",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import sys
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +35,13 @@ def write(directory: Path, value: Any) -> None:  # noqa: ANN401 - any storable v
 def read(directory: Path, kind: type[Value]) -> Value:
     """Read the value of type `kind` in a directory.  Arrays are mapped from disk."""
     return read_parts(directory, kind, read_json(directory / "value.json"), "arrays.safetensors")
+
+
+def result_type(function: Callable[..., Value]) -> type[Value]:
+    """The annotated type of what a function returns; its parameters may have types that are not imported."""
+    function = inspect.unwrap(function)
+    returns = types.SimpleNamespace(__annotations__={"return": function.__annotations__["return"]})
+    return typing.get_type_hints(returns, function.__globals__)["return"]
 
 
 def write_parts(directory: Path, value: Any, arrays_file: str) -> Any:  # noqa: ANN401

@@ -17,10 +17,8 @@ from __future__ import annotations
 import json
 import os
 import time
-import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +31,7 @@ from longtail.kernels.notice import telling
 from longtail.progress import Stage
 from longtail.train.claim import append, claimed
 from longtail.train.machine import free_memory, size, size_on_disk
+from longtail.train.need import Need
 from longtail.train.phrases import phrase
 
 if TYPE_CHECKING:
@@ -51,18 +50,6 @@ STAGE = store.Kind("a stage", "value.json", RunError, private=True)
 
 def silent(line: str) -> None:
     """Print nothing: the default from Python."""
-
-
-WITH_TORCH = 600_000_000  # bytes of interpreter, libraries and compiled code when training with torch
-
-
-@dataclass(frozen=True)
-class Need:
-    """Estimated memory and disk needs of a training."""
-
-    parameters: int
-    memory: int  # bytes at the peak
-    disk: int  # bytes of the run directory
 
 
 class Run:
@@ -91,7 +78,7 @@ class Run:
         """
         place = self.directory / "stages" / name
         if store.finished(place) and self._is_sound(name, place):
-            return store.read(place, typing.get_type_hints(build)["return"])
+            return store.read(place, store.result_type(build))
         started = time.perf_counter()
         store.check_target(place, STAGE)
         with self.watched(name):
@@ -99,7 +86,7 @@ class Run:
             with store.whole_directory(place, STAGE) as building:
                 store.write(building, result)
         self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
-        return store.read(place, typing.get_type_hints(build)["return"])
+        return store.read(place, store.result_type(build))
 
     def watched(self, name: str) -> Stage:
         """Progress display of a stage or training, with its description instead of its name."""

@@ -9,7 +9,7 @@ one document is enough to be found by.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,10 @@ from longtail.kernels.nearest import nearest
 from longtail.rankers.frequent import label_shares, where_silent, without
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, nothing_proposed
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 CPU_ONLY = True  # nothing here learns with torch
 

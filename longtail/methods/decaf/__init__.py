@@ -30,10 +30,11 @@ from longtail.methods.decaf.model import Decaf, Instance
 from longtail.methods.decaf.settings import VARIANTS, Config, Variant
 from longtail.methods.decaf.stages import shortlists
 from longtail.methods.shared.preparation import reader_of, refuse_unlabelled
-from longtail.train.run import WITH_TORCH, Need, Run
+from longtail.train.need import WITH_TORCH, Need
 
 if TYPE_CHECKING:
     from longtail.methods.decaf.learn import Data
+    from longtail.train.run import Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
 

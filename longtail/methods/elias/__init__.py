@@ -19,12 +19,17 @@ Inference with a bag needs no torch; training is in learn/, the paper's one-vs-a
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from longtail.corpus import Corpus
 from longtail.encoders.encoder import expected
 from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import VARIANTS, Config, Variant, with_encoder
 from longtail.methods.elias.stages import prepare, weighed
-from longtail.train.run import WITH_TORCH, Need, Run
+from longtail.train.need import WITH_TORCH, Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
 

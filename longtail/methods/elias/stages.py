@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from longtail.methods.elias.settings import Config
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import cluster_labels, held_out, reader_of, refuse_unlabelled
 from longtail.sparse import sp
-from longtail.train.run import Run
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,17 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, LabelSet, Texts
 from longtail.methods.gudn.settings import VARIANTS, Config, Variant
 from longtail.methods.shared.clustered import stages
 from longtail.methods.shared.clustered.model import ClusteredEncoder
 from longtail.methods.shared.preparation import refuse_without_text
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
 

@@ -20,6 +20,7 @@ Inference with a bag needs no torch; training is in learn.py.  `encoder` may be 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus
 from longtail.encoders.encoder import BAG, expected
@@ -28,7 +29,10 @@ from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import Config
 from longtail.methods.lightdxml.stages import choose_beta, with_labels_as_documents
 from longtail.methods.shared.preparation import refuse_unlabelled
-from longtail.train.run import WITH_TORCH, Need, Run
+from longtail.train.need import WITH_TORCH, Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 
 def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from longtail.methods.lightdxml.settings import Config
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import with_label_texts
 from longtail.sparse import sp
-from longtail.train.run import Run
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 
 def with_labels_as_documents(corpus: Corpus, wanted: bool) -> Corpus:

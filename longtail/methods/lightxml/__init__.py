@@ -19,11 +19,16 @@ for inference.  Training is in learn.py, the paper's static negatives (Table 5) 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from longtail.corpus import Corpus
 from longtail.methods.lightxml.settings import VARIANTS, Config, Variant
 from longtail.methods.shared.clustered import stages
 from longtail.methods.shared.clustered.model import ClusteredEncoder
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
 

@@ -15,6 +15,8 @@ What differs on purpose, and why, is in docs/methods/linear.md.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from longtail.corpus import PAD, Corpus
@@ -28,7 +30,10 @@ from longtail.methods.shared.preparation import cluster_labels, refuse_unlabelle
 from longtail.rankers import sparse_linear
 from longtail.rankers.frequent import label_shares
 from longtail.sparse import sp
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 __all__ = ["Config", "Descent", "Level", "Linear", "fit", "need"]
 

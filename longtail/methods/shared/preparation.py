@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.encoder import BAG, Encoding
@@ -12,7 +13,9 @@ from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.sparse import sp
-from longtail.train.run import Run
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 
 def refuse_unlabelled(corpus: Corpus) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,10 @@ from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons, mixed
 from longtail.shortlist import Shortlist
 from longtail.sparse import sp
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
+
+if TYPE_CHECKING:
+    from longtail.train.run import Run
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ FAINT = np.float32(
 
 
 Made = TypeVar("Made", bound=Reranked)
-Learn = Callable[[Corpus, Run], Proposer]
+Learn: TypeAlias = "Callable[[Corpus, Run], Proposer]"
 
 
 def rerank(kind: type[Made], corpus: Corpus, config: Reranking, options: TfidfOptions, learn: Learn, run: Run) -> Made:

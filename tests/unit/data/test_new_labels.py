@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from longtail.data.new_labels import NewLabel, new_labels, read_new_labels
+from longtail.data.new_labels import new_labels, read_new_labels
 from longtail.errors import CorpusError
+from longtail.new_label import NewLabel
 
 
 def written(path: Path, text: str) -> Path:

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from longtail.config import build
 from longtail.corpus import PAD, Corpus, Documents, Splits
-from longtail.data.new_labels import NewLabel
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
 from longtail.index.clusters import Tree
@@ -18,6 +17,7 @@ from longtail.kernels.csr import rows_of
 from longtail.methods import linear
 from longtail.methods.linear import Config, Linear, fit, need
 from longtail.methods.linear.model import BIAS, LENGTH, reach
+from longtail.new_label import NewLabel
 from longtail.train.run import open_run
 from tests.planted import word
 

@@ -10,8 +10,8 @@ import pytest
 from longtail import calibrate, evaluate, fit
 from longtail import open as open_model
 from longtail.corpus import Documents, Label, LabelSet, Splits
-from longtail.data.new_labels import NewLabel
 from longtail.errors import ConfigError, CorpusError
+from longtail.new_label import NewLabel
 from longtail.predict.add_labels import without_removed
 from longtail.predict.info import model_info
 from longtail.predict.labels import MoreLabels, ids_of

@@ -17,7 +17,7 @@ import pytest
 
 from longtail.errors import MissingExtraError, RunError
 from longtail.train import run as runs
-from longtail.train.run import Need
+from longtail.train.need import Need
 from tests.full_disk import full_disk
 from tests.unit.train.runs import corpus, opened
 

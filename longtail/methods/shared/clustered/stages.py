@@ -23,10 +23,11 @@ from longtail.methods.shared.preparation import (
 )
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.label_start import LabelStart, start_from_texts
-from longtail.train.run import Need, Run
+from longtail.train.need import Need
 
 if TYPE_CHECKING:
     from longtail.encoders.learn.encoder import Source
+    from longtail.train.run import Run
 
 
 @dataclass(frozen=True)
