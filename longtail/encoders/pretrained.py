@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,6 +48,29 @@ def pretrained(encoder: str, max_tokens: int) -> Transformer:
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, encoder)
     longest = min(tokenizer.model_max_length, longest_text(model))
     return Transformer(architecture, weights, pieces_of(tokenizer, encoder, max_tokens, longest))
+
+
+@dataclass(frozen=True)
+class Pooler:
+    """The layer above the last [CLS] vector that some families are pretrained with: tanh(W e + b)."""
+
+    weight: np.ndarray  # (hidden, hidden)
+    bias: np.ndarray  # (hidden,)
+
+
+def pooler_of(encoder: str) -> Pooler:
+    """The pretrained pooler; nothing but GUDN's guide_by = "pooler" wants it."""
+    from transformers import AutoModel
+
+    place = find(encoder)
+    with readable(encoder, place):
+        model, told = AutoModel.from_pretrained(
+            place, use_safetensors=True, output_loading_info=True, trust_remote_code=False
+        )
+    layer = getattr(getattr(model, "pooler", None), "dense", None)
+    if layer is None or any("pooler" in name for name in told["missing_keys"]):
+        raise ConfigError(f"encoder = {encoder!r}: it has no pretrained pooler; use guide_by = distance or contrast")
+    return Pooler(*(np.array(part.detach().float().numpy()) for part in (layer.weight, layer.bias)))
 
 
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")  # any of these files defines a tokenizer

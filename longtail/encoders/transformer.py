@@ -50,6 +50,9 @@ class TransformerReading:
         "peak learning rate of word vectors, with sparse updates; none: dense updates with the layers' rate",
         "none",
     )
+    attention_dropout: bool = setting(
+        False, "keep the transformer's own dropout of attention, which slows training on a CPU by a fifth", "true"
+    )
     recompute: bool = setting(False, "gradient checkpointing: recompute layers in the backward pass, half the memory")
 
     def __post_init__(self) -> None:

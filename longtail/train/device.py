@@ -32,3 +32,10 @@ def gpus() -> int:
     except ImportError:
         raise MissingExtraError("a GPU", "train") from None
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def free_on(device: str) -> int:
+    """Bytes that are free on a GPU."""
+    import torch
+
+    return int(torch.cuda.mem_get_info(device)[0])

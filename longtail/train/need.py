@@ -14,3 +14,8 @@ class Need:
     parameters: int
     memory: int  # bytes at the peak
     disk: int  # bytes of the run directory
+
+    @property
+    def on_gpu(self) -> int:
+        """Bytes on the device at least: of every parameter its value, gradient and two moments."""
+        return 16 * self.parameters

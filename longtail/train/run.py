@@ -30,6 +30,7 @@ from longtail.errors import MissingExtraError, ModelError, RunError
 from longtail.kernels.notice import telling
 from longtail.progress import Stage
 from longtail.train.claim import append, claimed
+from longtail.train.device import free_on
 from longtail.train.machine import free_memory, size, size_on_disk
 from longtail.train.need import Need
 from longtail.train.phrases import phrase
@@ -136,11 +137,14 @@ class Run:
         self.say(
             f"{len(corpus):,} documents, {corpus.n_labels:,} labels, {need.parameters:,} parameters; "
             f"needs about {size(need.memory)} of memory and {size(need.disk)} of disk"
+            + ("" if self.device == "cpu" else f", and at least {size(need.on_gpu)} on {self.device}")
         )
         self.log("need", documents=len(corpus), labels=corpus.n_labels, needs=vars(need))
         free = free_memory()
         if need.memory > free:
             raise RunError(f"this training needs about {size(need.memory)} of memory and {size(free)} are free")
+        if self.device != "cpu" and need.on_gpu > (free := free_on(self.device)):
+            raise RunError(f"this training needs {size(need.on_gpu)} on {self.device} and {size(free)} are free there")
         # Files of an earlier attempt count towards the need.
         free = psutil.disk_usage(str(self.directory)).free + size_on_disk(self.directory)
         if need.disk > free:

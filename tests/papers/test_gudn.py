@@ -17,11 +17,12 @@ from longtail.corpus import PAD, Corpus, Label, LabelSet, Splits, Texts
 from longtail.encoders.learn.batches import Labelled, TokenInput, TokenTexts
 from longtail.encoders.learn.encoder import NamedBags, NamedTokens
 from longtail.encoders.pieces import Pieces
+from longtail.encoders.pretrained import Pooler
 from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens
 from longtail.index.clusters import Clusters
 from longtail.methods.gudn import Config, as_words, warn_of_symbols
-from longtail.methods.gudn.ablations import GuidedByOneHot, OneHot
+from longtail.methods.gudn.ablations import GuidedByOneHot, GuidedByPooler, OneHot
 from longtail.methods.gudn.learn import (
     TEMPERATURE,
     Guided,
@@ -35,6 +36,7 @@ from longtail.methods.shared.clustered.learn import Network
 from longtail.rankers.clustered import each_its_own
 from longtail.rankers.learn.clustered import Heads, LearningDiscriminator
 from longtail.train.run import Run
+from tests.tiny_encoders import write_encoder
 
 
 def softplus(x: float) -> float:
@@ -197,6 +199,22 @@ def test_one_hot_labels_go_through_a_linear_layer():
     assert one_hot.rows.grad.coalesce().indices()[0].tolist() == [0, 1]
 
 
+def test_the_pooler_of_the_authors_code_compares_what_it_makes_of_the_last_layer():
+    """Mean over dimensions of (tanh(W e_t + b) − tanh(W e_l + b))², e_t = (1, 2), e_l = (3, −1), W = 1, b = (0, 1)."""
+    plain = guided(1, 0)
+    by_pooler = GuidedByPooler(plain.network, Pooler(np.eye(2, dtype=np.float32), np.float32([0, 1])), plain.config)
+    expected = ((math.tanh(1) - math.tanh(3)) ** 2 + (math.tanh(3) - math.tanh(0)) ** 2) / 2
+    loss = by_pooler.loss(batch_of([[0]]))
+    assert loss.item() == pytest.approx(CLASS + expected, abs=1e-5)
+    loss.backward()
+    assert by_pooler.pooler.weight.grad.abs().sum() > 0
+
+
+def test_the_pooler_reads_the_last_cls_and_nothing_else():
+    with pytest.raises(ConfigError, match=r"transformer\.pool = cls"):
+        Config(guide_by="pooler", encoder="bert-base-uncased")
+
+
 def test_with_clusters_both_readings_choose_their_own_candidates(monkeypatch: pytest.MonkeyPatch):
     """Text (1, 2) opens the second cluster, label names (3, −1) the first."""
     clusters, opened = Clusters(np.arange(4, dtype=np.int32), np.array([0, 2, 4])), []
@@ -327,6 +345,17 @@ def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder
         for model in models
     ]
     assert type(models[0]) is type(models[2]) and shapes[0] == shapes[1] == shapes[2]
+
+
+def test_a_guide_by_pooler_trains_and_one_without_pretrained_pooler_is_refused(
+    planted: Splits, tiny_encoder: Path, tmp_path: Path
+):
+    released = QUICK | {"guide_by": "pooler", "transformer.pool": "cls", "transformer.centred": False}
+    model = fit("gudn", planted.train, encoder=str(tiny_encoder), **released).model
+    assert not any("pooler" in name for name in model.encoder.weights)
+    write_encoder(tmp_path / "distilbert", ["red", "fox"], "distilbert", hidden=16, layers=2)
+    with pytest.raises(ConfigError, match="no pretrained pooler"):
+        fit("gudn", planted.train, encoder=str(tmp_path / "distilbert"), **released)
 
 
 def test_without_guides_it_is_lightxml(planted: Splits, tiny_encoder: Path):

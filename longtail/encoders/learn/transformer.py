@@ -23,10 +23,12 @@ class TransformerEncoder(nn.Module):
 
     center: Tensor  # (layers · hidden,)
 
-    def __init__(self, start: Transformer, word_rows: bool = True, recompute: bool = False):
+    def __init__(
+        self, start: Transformer, word_rows: bool = True, recompute: bool = False, attention_dropout: bool = False
+    ):
         super().__init__()
         self.start = start
-        self.model: PreTrainedModel = built(start)
+        self.model: PreTrainedModel = built(start, attention_dropout)
         self.layers, self.pool = min(start.layers, self.model.config.num_hidden_layers), start.pool
         self.dim = self.layers * self.model.config.hidden_size
         center = torch.zeros(self.dim) if start.center is None else torch.from_numpy(np.array(start.center))
@@ -113,7 +115,8 @@ class LearningTransformer(nn.Module):
         of_texts: np.ndarray | None = None,
     ):  # fmt: skip
         super().__init__()
-        self.layers = TransformerEncoder(start, reading.word_lr is not None, reading.recompute)
+        how = reading.word_lr is not None, reading.recompute, reading.attention_dropout
+        self.layers = TransformerEncoder(start, *how)
         self.drop, self.dim, self.word_lr = Dropout(dropout), self.layers.dim, reading.word_lr
         self.label_texts, self.as_rows = label_texts, as_rows
         self.register_buffer("of_texts", None if of_texts is None else torch.from_numpy(np.array(of_texts)))
@@ -174,9 +177,9 @@ def in_halves(layers: nn.Module, ids: Tensor, lengths: Tensor) -> Tensor:
     return torch.cat(halves)[order.argsort()]
 
 
-def built(start: Transformer) -> PreTrainedModel:
+def built(start: Transformer, attention_dropout: bool = False) -> PreTrainedModel:
     """The Hugging Face model with the weights of `start`."""
-    config = config_of(start.architecture)
+    config = config_of(start.architecture, attention_dropout)
     check_weights(config, start.weights)
     with torch.random.fork_rng([]):  # random initial weights are replaced
         model = without_pooler(AutoModel.from_config(config, trust_remote_code=False))
@@ -201,7 +204,7 @@ NOT_PASSED_ON = {
 }  # fmt: skip
 
 
-def config_of(architecture: dict[str, Any]) -> PreTrainedConfig:
+def config_of(architecture: dict[str, Any], attention_dropout: bool = False) -> PreTrainedConfig:
     """The configuration of a transformer; unknown fields of a stored one are ignored."""
     family = architecture.get("model_type")
     if not isinstance(family, str) or family not in CONFIG_MAPPING:
@@ -209,7 +212,8 @@ def config_of(architecture: dict[str, Any]) -> PreTrainedConfig:
     try:
         known = CONFIG_MAPPING[family]().to_dict().keys() - NOT_PASSED_ON
         kind = {name: value for name, value in architecture.items() if name in known and name != "model_type"}
-        kind |= {name: 0.0 for name in ATTENTION_DROPOUT if name in kind}
+        if not attention_dropout:
+            kind |= {name: 0.0 for name in ATTENTION_DROPOUT if name in kind}
         return AutoConfig.for_model(family, **kind)
     except Exception as error:  # types differ by family
         raise ModelError(f"a transformer whose architecture cannot be built ({error})") from error

@@ -13,7 +13,7 @@ Wang et al., 2022, arXiv:2201.11582.  Differences and their reasons: docs/method
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
 
 Network and trained model are methods/shared/clustered, as in LightXML: the guide is not part of the model.
-Training is in learn.py, the paper's one-hot labels (Table 4) in ablations.py.
+Training is in learn.py, the paper's one-hot labels (Table 4) and the authors' L_feature in ablations.py.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") ->
         from longtail.methods.gudn.ablations import learn_by_one_hot
 
         return learn_by_one_hot(data, names, config, run)
+    if config.feature_guide and config.guide_by == "pooler":
+        from longtail.methods.gudn.ablations import learn_by_pooler
+
+        return learn_by_pooler(data, names, config, run)
     from longtail.methods.gudn.learn import learn
 
     return learn(data, names, config, run)

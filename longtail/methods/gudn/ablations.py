@@ -1,19 +1,21 @@
-"""Ablation of Table 4: GUDN guided by one-hot labels instead of label names."""
+"""GUDN guided otherwise: by one-hot labels instead of label names (Table 4), or through the pooler (authors' code)."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
 from longtail.encoders.learn.encoder import Names
+from longtail.encoders.pretrained import Pooler, pooler_of
 from longtail.methods.gudn.learn import Guided, NamedBatch, learn
 from longtail.methods.gudn.settings import Config
 from longtail.methods.shared.clustered.learn import Network, head_groups
 from longtail.methods.shared.clustered.model import ClusteredEncoder
 from longtail.methods.shared.clustered.stages import Data
-from longtail.methods.shared.learn.groups import encoder_groups
+from longtail.methods.shared.learn.groups import dense_group, encoder_groups
 from longtail.train.optim import Group
 from longtail.train.run import Run
 from longtail.train.settings import Optim
@@ -62,3 +64,37 @@ class OneHot(nn.Module):
     def tables(self) -> list[nn.Parameter]:
         """Table with a row per label."""
         return [self.rows]
+
+
+# -- the authors' L_feature --------------------------------------------------------------------------------------------
+
+
+def learn_by_pooler(data: Data, names: Names, config: Config, run: Run) -> ClusteredEncoder:
+    """As `learn`, but L_feature compares what the pretrained pooler makes of texts and of label names."""
+    pooler = run.stage("pooler", pooler_of, config.encoder)
+
+    def guide(network: Network, config: Config) -> GuidedByPooler:
+        return GuidedByPooler(network, pooler, config)
+
+    return learn(data, names, config, run, guide)
+
+
+class GuidedByPooler(Guided):
+    """GUDN as released: mean over batch and dimensions of (p_t − p_l)², p = tanh(W e + b) of the last layer's [CLS]."""
+
+    def __init__(self, network: Network, pooler: Pooler, config: Config):
+        super().__init__(network, config)
+        self.pooler = nn.Linear(*pooler.weight.shape)
+        self.pooler.load_state_dict({name: torch.from_numpy(np.array(part)) for name, part in vars(pooler).items()})
+
+    def _compare(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
+        return F.mse_loss(self._pooled(texts), self._pooled(labels))
+
+    def _pooled(self, vectors: Tensor) -> Tensor:
+        """Vectors are those of all layers, the last layer first."""
+        return torch.tanh(self.pooler(vectors[:, : self.pooler.in_features]))
+
+    def groups(self, optim: Optim) -> list[Group]:
+        """Groups of the network, and the pooler at the rate of the transformer's layers."""
+        own, _ = self.network.encoder.rates(optim.lr, optim.row_lr)
+        return [*super().groups(optim), *dense_group("pooler", list(self.pooler.parameters()), own, optim)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from longtail.config import setting
+from longtail.encoders.encoder import BAG
 from longtail.encoders.transformer import TransformerReading
 from longtail.errors import ConfigError
 from longtail.methods.shared.clustered.settings import ClusteredConfig
@@ -24,10 +25,11 @@ class Config(ClusteredConfig):
     )
     label_tokens: int = setting(64, "most tokens of a document's joined label names", "512")
     feature_guide: float = setting(1.0, "weight of L_feature; 0: off", "1; Table 3: GUD-F")
-    guide_by: Literal["distance", "contrast"] = setting(
+    guide_by: Literal["distance", "contrast", "pooler"] = setting(
         "contrast",
-        "L_feature: squared distance, or contrastive within a batch; use a weight of 0.02 with distance",
-        "distance",
+        "L_feature: squared distance, contrastive within a batch, or distance of pooler outputs (see docs); "
+        "use a weight of 0.02 with distance",
+        "distance; authors' code: pooler",
     )
     guide_centred: bool = setting(
         True, "subtract the batch means of texts and of label names before L_feature", "false"
@@ -43,6 +45,13 @@ class Config(ClusteredConfig):
             raise ConfigError("feature_guide and link_guide are weights: 0 or more")
         if self.guide_until is not None and not 0 < self.guide_until <= 1:
             raise ConfigError("guide_until is a share of the training, as 0.5 for its first half; none: guides stay")
+        if self.guide_by == "pooler" and (
+            self.encoder == BAG or self.transformer.pool != "cls" or self.transformer.centred
+        ):
+            raise ConfigError(
+                "guide_by = pooler reads the last [CLS] of a transformer; set transformer.pool = cls and "
+                "transformer.centred = false"
+            )
 
     @property
     def guided(self) -> bool:

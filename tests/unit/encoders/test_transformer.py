@@ -56,6 +56,15 @@ def ids_and_lengths(start: Transformer, text: str) -> tuple[torch.Tensor, torch.
     return torch.tensor(ids[None], dtype=torch.long), torch.tensor([len(ids)])
 
 
+def test_attention_is_dropped_only_where_asked(encoders: Path):
+    start = pretrained(str(encoders / "bert"), 16)
+    architecture = start.architecture | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.5}
+    for wanted in (False, True):
+        encoder = reading(replace(start, architecture=architecture), attention_dropout=wanted)
+        first, second = (encoder(*ids_and_lengths(start, "the red fox runs")) for _ in range(2))
+        assert torch.equal(first, second) is not wanted
+
+
 # -- every family --------------------------------------------------------------------------------------------------
 
 

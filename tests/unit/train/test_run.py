@@ -198,6 +198,16 @@ def test_a_training_that_does_not_fit_in_memory_is_refused(tmp_path, monkeypatch
             run.announce(corpus(), Need(1, memory=3 * 1024**3, disk=1))
 
 
+def test_a_training_that_does_not_fit_on_the_gpu_is_refused(tmp_path, monkeypatch):
+    """Of every parameter a value, a gradient and two moments: 16 bytes."""
+    monkeypatch.setattr(runs, "free_on", lambda device: 2 * 1024**3)
+    with opened(tmp_path) as run:
+        run.device = "cuda"
+        run.announce(corpus(), Need(128 * 1024**2, memory=1, disk=1))
+        with pytest.raises(RunError, match=r"needs 4\.0 GB on cuda and 2\.0 GB are free there"):
+            run.announce(corpus(), Need(256 * 1024**2, memory=1, disk=1))
+
+
 def test_a_training_that_does_not_fit_on_the_disk_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(runs.psutil, "disk_usage", lambda path: SimpleNamespace(free=10 * 1024**2))
     short = r"needs about 12\.0 MB of disk and 10\.0 MB are free"
