@@ -18,6 +18,7 @@ from importlib import import_module
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if typing.TYPE_CHECKING:
+    from longtail.auto.fit import fit
     from longtail.corpus import Corpus, Documents, Label
     from longtail.data.load import load
     from longtail.errors import LongtailError
@@ -25,7 +26,6 @@ if typing.TYPE_CHECKING:
     from longtail.judge.validation import calibrate, weigh
     from longtail.methods import METHODS
     from longtail.predict.ensemble import combine
-    from longtail.predict.fit import fit
     from longtail.predict.opening import open_model as open
     from longtail.predict.predictor import Predictor
     from longtail.ranking import Ranking
@@ -59,7 +59,7 @@ _HOMES = {
     "calibrate": "longtail.judge.validation.calibrate",
     "combine": "longtail.predict.ensemble.combine",
     "evaluate": "longtail.judge.evaluation.evaluate",
-    "fit": "longtail.predict.fit.fit",
+    "fit": "longtail.auto.fit.fit",
     "load": "longtail.data.load.load",
     "open": "longtail.predict.opening.open_model",
     "weigh": "longtail.judge.validation.weigh",

@@ -30,6 +30,10 @@ class RunError(LongtailError):
     """A run directory belongs to another training, or the machine cannot hold this one."""
 
 
+class OutOfTime(RunError):
+    """A training was stopped, and saved, because its time was over."""
+
+
 class MissingExtraError(LongtailError):
     """A capability needs a package that the small core does not install."""
 

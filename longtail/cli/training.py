@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli.output import say, screen, strict_json
-from longtail.cli.words import CorpusArgument, to_write
+from longtail.cli.words import CorpusArgument, byte_count, to_write
+from longtail.errors import ConfigError
 
 if TYPE_CHECKING:
     from longtail.corpus import Splits
@@ -48,9 +49,19 @@ def demo(
 
 
 def train(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
+    method: Annotated[
+        str, typer.Argument(metavar="METHOD", help="One of `longtail methods`, or auto: the best mix of several.")
+    ],
     corpus: CorpusArgument,
     run: Annotated[Path, typer.Option(parser=to_write, help="Where the run lives. The same command again resumes it.")],
+    time_limit: Annotated[
+        str | None, typer.Option(metavar="10m", help="auto: after that, the best so far is the model.")
+    ] = None,
+    max_size: Annotated[str | None, typer.Option(metavar="200MB", help="auto: the most the model may take.")] = None,
+    metric: Annotated[str | None, typer.Option(metavar="nDCG@5", help="auto: what the mix is chosen by.")] = None,
+    prefer: Annotated[
+        str | None, typer.Option(metavar="rare|frequent|balanced", help="auto: which labels count most.")
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(metavar="DATASET", help="A paper's settings for it; see `longtail methods METHOD`."),
@@ -70,25 +81,57 @@ def train(
     ] = False,
 ) -> None:
     """Train a method on a corpus; the model is RUN/model."""
-    from longtail.config import parse_assignment, read_toml
+    from longtail.auto.fit import fit
     from longtail.data.load import load
-    from longtail.methods import method as known
-    from longtail.predict.fit import check_device, fit
-    from longtail.train.claim import check_place
 
-    known(method)  # a misspelt method or setting should not wait for the corpus
-    check_device(method, device)
-    check_place(run)
-    settings: dict[str, Any] = read_toml(config) if config else {}
-    settings |= dict(map(parse_assignment, set_ or []))
-    settings |= {} if seed is None else {"seed": seed}
+    limits = _limits(time_limit=time_limit, max_size=max_size, metric=metric, prefer=prefer)
+    _check_before_reading(method, device, run, limits)
+    given = {
+        "seed": seed,
+        "tensorboard": tensorboard or None,
+        "preset": preset,
+        "keep_documents": keep_documents or None,
+    }
+    settings = _settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
     splits = load(corpus)
-    documents = splits.without_valid if hold_out else splits.train
-    settings |= {"keep_documents": keep_documents}
-    fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, preset=preset, **settings)
+    fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
     say(f"done: {run / 'model'}")
     if splits.test is None:
         say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))
+
+
+def _limits(**given: str | None) -> dict[str, Any]:
+    """Settings of `train auto` that options of their own give."""
+    from longtail.auto.settings import seconds_of
+
+    found: dict[str, Any] = {name: text for name, text in given.items() if text is not None}
+    if "time_limit" in found:
+        found["time_limit"] = seconds_of(found["time_limit"])
+    if "max_size" in found:
+        found["max_size"] = byte_count("--max-size", found["max_size"])
+    return found
+
+
+def _check_before_reading(method: str, device: str, run: Path, limits: dict[str, Any]) -> None:
+    """A misspelt method, a device that is not there or a directory of somebody else should not wait for the corpus."""
+    from longtail.auto.fit import AUTO
+    from longtail.methods import method as known
+    from longtail.predict.fit import check_device
+    from longtail.train.claim import check_place
+
+    if method != AUTO:
+        known(method)
+        check_device(method, device)
+        if limits:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
+            raise ConfigError(f"{options}: only `train auto` has it; {method} takes settings, as in --set seed=1")
+    check_place(run)
+
+
+def _settings(config: Path | None, assignments: list[str]) -> dict[str, Any]:
+    from longtail.config import parse_assignment, read_toml
+
+    return (read_toml(config) if config else {}) | dict(map(parse_assignment, assignments))
 
 
 def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:

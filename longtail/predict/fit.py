@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,39 +38,42 @@ def fit(
     tensorboard: bool = False,
     keep_documents: bool = False,
     preset: str | None = None,
+    deadline: float = math.inf,
     **settings: Any,  # noqa: ANN401 - the method's own Config checks them
 ) -> Predictor:
     """Train a method on a corpus.  With a run directory, a killed training goes on where it stopped.
 
     With `keep_documents` the model has beginnings of training documents, for `explain` to show.  `preset` names a
-    dataset of the papers: its settings are taken where `settings` has none.
+    dataset of the papers: its settings are taken where `settings` has none.  After `deadline`, a time of
+    `time.monotonic()`, the training is saved and raises OutOfTime.
     """
     called, corpus = method(name), one_split(corpus, "train")
     if run is not None:
         settings_of.path_of(run, "run")
-    _check_corpus(corpus)
+    check_corpus(corpus)
     config = settings_of.build(called.Config, chosen_settings(name, preset, settings))
     check_device(name, device)
     if keep_documents:
         corpus.texts  # noqa: B018 - raises where there are none, before anything is learned
-    with (
-        _place(run) as place,
-        open_run(
-            place, name, dataclasses.asdict(config), corpus, say, device=device, tensorboard=tensorboard
-        ) as started,
-    ):
-        finished = place / "model"
-        if store.finished(finished):
-            say(f"{finished} is already there")
-            if keep_documents and (model := open_model(finished)).kept is None:
-                _with_documents(model, corpus, started, wanted=True).save(finished)
-        else:
-            store.check_target(finished, store.MODEL)  # before hours are spent, not after
-            model = _trained(name, corpus, config, started)
-            _with_documents(model, corpus, started, wanted=keep_documents).save(finished)
-        # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
-        # an open mapping does, so the model is read back either way.
-        return open_model(finished)
+    how: Any = {"device": device, "tensorboard": tensorboard, "deadline": deadline}
+    with place_of(run) as place, open_run(place, name, dataclasses.asdict(config), corpus, say, **how) as started:
+        return _finished(name, corpus, config, started, keep_documents)
+
+
+def _finished(name: str, corpus: Corpus, config: Any, run: Run, keep_documents: bool) -> Predictor:  # noqa: ANN401
+    """The model of a run, trained unless it is there."""
+    finished = run.directory / "model"
+    if store.finished(finished):
+        run.say(f"{finished} is already there")
+        if keep_documents and (model := open_model(finished)).kept is None:
+            _with_documents(model, corpus, run, wanted=True).save(finished)
+    else:
+        store.check_target(finished, store.MODEL)  # before hours are spent, not after
+        model = _trained(name, corpus, config, run)
+        _with_documents(model, corpus, run, wanted=keep_documents).save(finished)
+    # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
+    # an open mapping does, so the model is read back either way.
+    return open_model(finished)
 
 
 def chosen_settings(name: str, preset: str | None, settings: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +82,7 @@ def chosen_settings(name: str, preset: str | None, settings: dict[str, Any]) -> 
     return nested if preset is None else settings_of.merged(preset_of(name, preset), nested)
 
 
-def _check_corpus(corpus: Corpus) -> None:
+def check_corpus(corpus: Corpus) -> None:
     """Raise unless a model may and can learn from these documents."""
     if corpus.role == "test":
         raise CorpusError(f"{corpus.name}: this is the test split; a model never trains on what it is judged by")
@@ -134,7 +138,8 @@ TORCH = ("torch", "transformers")
 
 
 @contextmanager
-def _place(run: str | Path | None) -> Iterator[Path]:
+def place_of(run: str | Path | None) -> Iterator[Path]:
+    """The run directory, or a temporary one."""
     if run is not None:
         yield store.named(run)
         return

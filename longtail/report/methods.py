@@ -11,10 +11,13 @@ from typing import Any
 
 from rich.table import Table
 
+from longtail.auto.settings import Config
 from longtail.config import explain
 from longtail.methods import METHODS, method
 from longtail.presets import presets
 from longtail.report.tables import empty_table
+
+ALL = {"auto": "longtail.auto"} | METHODS
 
 
 def methods_table() -> Table:
@@ -28,7 +31,7 @@ def methods_table() -> Table:
 
 def methods_json() -> list[dict[str, str]]:
     """All methods as JSON."""
-    return [{"name": name, "summary": _summary(module)} for name, module in METHODS.items()]
+    return [{"name": name, "summary": _summary(module)} for name, module in ALL.items()]
 
 
 def settings_list(name: str, width: int = 80) -> str:
@@ -37,11 +40,15 @@ def settings_list(name: str, width: int = 80) -> str:
     if names := presets(name):
         said = f"Presets, for --preset: {', '.join(names)}"
         lines += ["", *wrap(said, width, subsequent_indent="    ", break_on_hyphens=False)]
-    for one in explain(method(name).Config()):
+    for one in explain(_config(name)):
         lines += ["", f"{one.name} = {_as_set(one.default)}"]
         for said in (one.meaning, f"source: {one.source}" if one.source else ""):
             lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)
+
+
+def _config(name: str) -> Any:  # noqa: ANN401 - a frozen dataclass
+    return Config() if name == "auto" else method(name).Config()
 
 
 def _as_set(value: object) -> str:
@@ -53,8 +60,8 @@ def _as_set(value: object) -> str:
 
 def settings_json(name: str) -> dict[str, Any]:
     """The settings of a method as JSON."""
-    settings = [dataclasses.asdict(line) for line in explain(method(name).Config())]
-    module = METHODS[name.partition("/")[0]]
+    settings = [dataclasses.asdict(line) for line in explain(_config(name))]
+    module = ALL[name.partition("/")[0]]
     return {"name": name, "summary": _summary(module), "presets": presets(name), "settings": settings}
 
 

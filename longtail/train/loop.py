@@ -118,7 +118,7 @@ class Training:
                     watch.step(loss, documents)
                     if self.is_due_for_validation:
                         self.validate(watch)
-                    if self.is_due_for_checkpoint or asked_to_stop.is_set():
+                    if self.is_due_for_checkpoint or asked_to_stop.is_set() or self.run.is_late:
                         self.save_between_steps(stop=asked_to_stop.is_set())
 
     def start_epoch(self, epoch: int) -> None:
@@ -223,6 +223,8 @@ class Training:
             line = f"{phrase(self.name)} stopped in {where}, and was saved"
             self.run.say(line)
             raise KeyboardInterrupt(line)
+        if not self.is_over:
+            self.run.check_time(self.name)
 
     def save(self) -> None:
         """Write a checkpoint."""

@@ -15,6 +15,7 @@ A run directory holds
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ import psutil
 
 from longtail import store
 from longtail.corpus import Corpus
-from longtail.errors import MissingExtraError, ModelError, RunError
+from longtail.errors import MissingExtraError, ModelError, OutOfTime, RunError
 from longtail.kernels.notice import telling
 from longtail.progress import Stage
 from longtail.train.claim import append, claimed
@@ -65,8 +66,10 @@ class Run:
         say: Callable[[str], None] = silent,
         device: str = "cpu",
         board: SummaryWriter | None = None,
+        deadline: float = math.inf,
     ):
         self.directory, self.say, self.device = directory, say, device
+        self.deadline = deadline  # of time.monotonic(): when it has passed, the training stops with OutOfTime
         self.shows = say is not silent  # whether progress is displayed
         self.validation: dict[str, float] = {}  # metrics of the final weights of the latest training
         self._log, self._board = log, board
@@ -80,6 +83,7 @@ class Run:
         place = self.directory / "stages" / name
         if store.finished(place) and self._is_sound(name, place):
             return store.read(place, store.result_type(build))
+        self.check_time(name)
         started = time.perf_counter()
         store.check_target(place, STAGE)
         with self.watched(name):
@@ -114,7 +118,17 @@ class Run:
 
     def part(self, name: str) -> Run:
         """A nested run, for a method that trains another: its own stages, the same log."""
-        return Run(self.directory / "parts" / name, self._log, self.say, self.device, self._board)
+        return Run(self.directory / "parts" / name, self._log, self.say, self.device, self._board, self.deadline)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() > self.deadline
+
+    def check_time(self, name: str) -> None:
+        """Raise OutOfTime if the deadline has passed before the stage of this name."""
+        if self.is_late:
+            raise OutOfTime(f"the time was over before this: {phrase(name)}")
 
     def log(self, event: str, **values: Any) -> None:  # noqa: ANN401 - any JSON value
         """Append a line to `log.jsonl`, with the time and memory use."""
@@ -161,6 +175,7 @@ def open_run(
     *,
     device: str = "cpu",
     tensorboard: bool = False,
+    deadline: float = math.inf,
 ) -> Iterator[Run]:
     """Start or resume a run; its directory is locked meanwhile."""
     with (
@@ -168,7 +183,7 @@ def open_run(
         telling(None if say is silent else say),
         _board(directory / "tensorboard", wanted=tensorboard) as board,
     ):
-        run = Run(directory, log, say, device, board)
+        run = Run(directory, log, say, device, board, deadline)
         run.log("start", method=method, corpus=corpus.name, process=os.getpid())
         try:
             yield run

@@ -17,7 +17,7 @@ FLOW = [
     {"invariants", "precision", "presets"}, {"kernels", "store"}, {"data"},
     {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
     {"rankers"}, {"judge.frequencies", "judge.gains"},
-    {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"},
+    {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"}, {"auto"},
     {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 STEP = {part: at for at, parts in enumerate(FLOW) for part in parts}

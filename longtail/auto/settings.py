@@ -1,0 +1,59 @@
+"""Settings of `train auto`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from longtail.config import setting
+from longtail.encoders.encoder import MEANING
+from longtail.errors import ConfigError
+from longtail.judge.gains import cut_off
+
+PREFERRED = {"balanced": "nDCG@5", "rare": "PSP@5", "frequent": "P@5"}  # the metric that a mix is chosen by
+
+
+@dataclass(frozen=True)
+class Config:
+    """What may be spent, and what counts."""
+
+    time_limit: float | None = setting(None, "seconds after which the best so far is the model; none: no limit")
+    max_size: int | None = setting(None, "bytes that the model may take on disk; none: any")
+    prefer: Literal["balanced", "rare", "frequent"] = setting(
+        "balanced", "labels that count most: chooses by nDCG@5, PSP@5 or P@5 unless there is a metric"
+    )
+    metric: str | None = setting(None, "metric that members are weighed by, such as nDCG@5; none: by `prefer`")
+    encoder: str | None = setting(None, f"a transformer to train as well; none: token bags alone. {MEANING}")
+    valid_documents: int = setting(4000, "documents held out of train to weigh and calibrate by, at most a tenth")
+    seed: int = setting(0, "random seed")
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ConfigError("time_limit is more than 0 seconds, or none")
+        if self.max_size is not None and self.max_size < 1:
+            raise ConfigError("max_size is at least 1 byte, or none")
+        if self.valid_documents < 1:
+            raise ConfigError("valid_documents is at least 1: members are weighed by them")
+        cut_off(self.chosen_by)
+
+    @property
+    def chosen_by(self) -> str:
+        """The metric that members are weighed by."""
+        return self.metric or PREFERRED[self.prefer]
+
+
+_PARTS = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)\s*s?)?\s*")
+
+
+def seconds_of(text: str) -> float:
+    """A duration as people write it.
+
+    >>> seconds_of("10m"), seconds_of("1h30m"), seconds_of("90s"), seconds_of("45")
+    (600.0, 5400.0, 90.0, 45.0)
+    """
+    found = _PARTS.fullmatch(text)
+    total = sum(float(part or 0) * unit for part, unit in zip(found.groups(), (3600, 60, 1))) if found else 0.0
+    if not total > 0:
+        raise ConfigError(f"time limit {text!r}: write it as 90s, 10m or 1h30m")
+    return total
