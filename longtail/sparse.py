@@ -17,4 +17,11 @@ else:
 
     sp = _Later()
 
-__all__ = ["sp"]
+__all__ = ["either", "sp"]
+
+
+def either(one: sp.csr_array | None, other: sp.csr_array | None) -> sp.csr_array | None:
+    """The union of the pairs of two matrices."""
+    if one is None or other is None:
+        return other if one is None else one
+    return sp.csr_array((one != 0) + (other != 0), dtype="float32")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from longtail.corpus import Corpus, Documents, Role, Splits, Texts
+from longtail.data.hashes import content_hashes
+from longtail.data.own_labels import related
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 CURVE_POINTS = 200
@@ -50,6 +51,7 @@ class Description:
     labels: int
     labels_without_training: int
     frequencies: np.ndarray  # training documents of every label, falling
+    items: bool = False  # documents are labels themselves, and their own label is never right
 
     @property
     def deciles(self) -> list[Decile]:
@@ -75,6 +77,7 @@ class Description:
             "splits": {role: asdict(split) for role, split in self.splits.items()},
             "labels": self.labels,
             "labels_without_training": self.labels_without_training,
+            "documents_are_labels": self.items,
             "deciles": [asdict(decile) for decile in self.deciles],
             "curve": self.curve,
         }
@@ -90,7 +93,8 @@ def describe(splits: Splits) -> Description:
         if corpus is not None:
             described[role] = _describe_split(corpus, content_hashes(corpus.documents), in_train=known)
     frequencies = np.sort(np.bincount(train.labels.indices, minlength=train.n_labels))[::-1]
-    return Description(train.name, described, train.n_labels, int((frequencies == 0).sum()), frequencies)
+    unused, items = int((frequencies == 0).sum()), related(train) is not None
+    return Description(train.name, described, train.n_labels, unused, frequencies, items)
 
 
 def sizes(documents: Documents) -> np.ndarray:
@@ -119,26 +123,6 @@ def _word_counts(texts: Texts) -> np.ndarray:
 
 
 _SPACE = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
-
-
-def content_hashes(documents: Documents) -> np.ndarray:
-    """64-bit hash of each document's content."""
-    if documents.texts is not None:
-        bounds = documents.texts.starts, documents.texts.stops
-        return _hashes(bounds, documents.texts.data)
-    features = documents.features
-    assert features is not None
-    return _hashes((features.indptr[:-1], features.indptr[1:]), features.indices, features.data)
-
-
-def _hashes(bounds: tuple[np.ndarray, np.ndarray], *contents: np.ndarray) -> np.ndarray:
-    digests = []
-    for start, stop in zip(bounds[0].tolist(), bounds[1].tolist()):
-        digest = hashlib.blake2b(digest_size=8)
-        for content in contents:
-            digest.update(content[start:stop].data)
-        digests.append(digest.digest())
-    return np.frombuffer(b"".join(digests), np.uint64)
 
 
 def _describe_split(corpus: Corpus, hashes: np.ndarray, in_train: np.ndarray) -> SplitDescription:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Label, one_split
+from longtail.data.own_labels import without_own
 from longtail.errors import ConfigError, CorpusError
 from longtail.judge.calibration import reached, reliability
 from longtail.judge.frequencies import Frequencies
@@ -32,7 +33,7 @@ def evaluate(
     model, corpus, ks = model_of(model), one_split(corpus, "test"), _cut_offs(ks)
     if len(corpus) == 0:
         raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
-    truth, filtered = in_model_order(model, corpus)
+    truth, filtered = in_model_order(model, corpus if model.own is None else without_own(corpus))
     unknown = truth.shape[1] - len(model.labels)
     seen = Frequencies(np.pad(model.counts, (0, unknown)), model.about.corpus["documents"])
     own = model.calibration.threshold if model.calibration else None

@@ -15,6 +15,7 @@ import numpy as np
 
 from longtail.corpus import Documents
 from longtail.data.new_labels import new_labels
+from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
 from longtail.new_label import NewLabel
@@ -51,12 +52,14 @@ def add_labels(model: Predictor, labels: Iterable[NewLabel | Mapping[str, Any]])
     _refuse_known(model, given)
     described = Described.of(given, known_texts(model))
     grown = _extensible(model, "added").with_labels(described)
+    own = OwnLabels.of((label.label for label in given), len(model.labels))
     return replace(
         model,
         model=grown,
         labels=MoreLabels(model.labels, [label.label for label in given]),
         counts=np.append(model.counts, described.examples.astype(model.counts.dtype)),
         about=replace(model.about, added=model.about.added + len(given)),
+        own=None if model.own is None else model.own.joined(own),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import Corpus, one_split
+from longtail.data.own_labels import related, without_own
 from longtail.errors import CorpusError, MissingExtraError
 from longtail.methods import method
 from longtail.predict.kept import keep
@@ -93,13 +94,16 @@ def check_corpus(corpus: Corpus) -> None:
 
 def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # noqa: ANN401 - the method's Config
     run.announce(corpus, method(name).need(corpus, config))
+    if (own := related(corpus)) is not None:
+        run.say("documents are labels themselves and never carry their own: it is not suggested, and not judged")
+        corpus = without_own(corpus)
     with _needing_torch(name):
         model = method(name).fit(corpus, config, run)
         check_answers(model.rank, corpus, run, _changed(config))
     chosen = _chosen_in_training(corpus) if run.validation else {}
     about = About(name, dataclasses.asdict(config), _described(corpus), run.validation, chosen=chosen)
     counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
-    return Predictor(model, corpus.label_set, counts, about)
+    return Predictor(model, corpus.label_set, counts, about, own=own)
 
 
 def _with_documents(model: Predictor, corpus: Corpus, run: Run, *, wanted: bool) -> Predictor:

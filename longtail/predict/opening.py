@@ -10,6 +10,7 @@ import numpy as np
 
 from longtail import config as settings_of
 from longtail import store
+from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Calibration
 from longtail.methods import method
@@ -17,7 +18,7 @@ from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
 from longtail.predict.kept import KeptDocuments
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
-from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, KEPT, READABLE, WEIGHTS, member_place
+from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, KEPT, OWN, READABLE, WEIGHTS, member_place
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -46,7 +47,8 @@ def _read(directory: Path, depth: int = 0) -> Predictor:
     if max(about.added, *about.removed, 0) > len(labels) or len(labels) in about.removed:
         raise ModelError(f"{directory}: more labels were added or removed than there are; copy the model again")
     kept = _read_kept(directory / KEPT, model.n_labels)
-    return Predictor(model, labels, counts, about, _read_calibration(directory, plain), kept)
+    own = _read_own(directory, plain, model.n_labels)
+    return Predictor(model, labels, counts, about, _read_calibration(directory, plain), kept, own)
 
 
 def read_about(directory: Path, plain: dict[str, Any]) -> About:
@@ -59,6 +61,15 @@ def _read_calibration(directory: Path, plain: dict[str, Any]) -> Calibration | N
     if "calibration" not in plain:
         return None
     return store.read_parts(directory, Calibration, plain["calibration"], CALIBRATION)
+
+
+def _read_own(directory: Path, plain: dict[str, Any], n_labels: int) -> OwnLabels | None:
+    if "own_labels" not in plain:
+        return None
+    own = store.read_parts(directory, OwnLabels, plain["own_labels"], OWN)
+    if own.labels.max(initial=0) >= n_labels or own.labels.min(initial=0) < 0:
+        raise ModelError(f"{directory}: texts of labels that the model does not have; copy the model again")
+    return own
 
 
 def _read_kept(directory: Path, n_labels: int) -> KeptDocuments | None:

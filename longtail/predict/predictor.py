@@ -13,6 +13,7 @@ import numpy as np
 from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import PAD, Corpus, Documents, Label
+from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.judge.calibration import Calibration, Threshold
@@ -91,6 +92,7 @@ class Predictor:
     about: About
     calibration: Calibration | None = None
     kept: KeptDocuments | None = None  # training documents for `explain` to show, where the training kept some
+    own: OwnLabels | None = None  # where documents are labels themselves: a text's own label is not suggested
 
     def rank(self, documents: Documents, k: int = 5) -> Ranking:
         """The k best labels of each document, as arrays (documents, k).
@@ -107,6 +109,16 @@ class Predictor:
         return ranking.padded(min(k, max(len(self.labels), WIDEST)))
 
     def _ranked(self, documents: Documents, k: int) -> Ranking:
+        if self.own is None or documents.texts is None:
+            return self._kept_labels(documents, k)
+        own = self.own.find(documents.texts)
+        if (own == PAD).all():
+            return self._kept_labels(documents, k)
+        ranking = self._kept_labels(documents, min(k + 1, len(self.labels)))
+        return ranking.dropped((ranking.labels == own[:, None]) & (own != PAD)[:, None]).top(k)
+
+    def _kept_labels(self, documents: Documents, k: int) -> Ranking:
+        """The k best labels of those that were not removed."""
         if not self.about.removed:
             return self.model.rank(documents, k)
         from longtail.predict.add_labels import without_removed

@@ -5,6 +5,8 @@ model/
 ├── weights.safetensors  every array, mapped when the model is opened
 ├── calibration.safetensors
 │                        the curve from scores to probabilities, where one was learned
+├── own_labels.safetensors
+│                        hashes of label texts, where documents are labels themselves
 ├── *.json               vocabularies
 ├── labels.jsonl         {"id", "name", "text"} of label i on line i; of 65,536 labels or more labels.jsonl.gz and
 │                        label_blocks.npy (packed_labels.py)
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 FORMAT = 4  # of model directories; a model of another version is refused with a sentence, never misread
 READABLE = (3, FORMAT)  # format 3 has plain labels whatever their number
 ABOUT, WEIGHTS, CALIBRATION = "model.json", "weights.safetensors", "calibration.safetensors"
+OWN = "own_labels.safetensors"
 KEPT = "documents"  # a directory of its own: its vocabulary is not the model's
 COUNTS = "label_counts.npy"
 
@@ -45,6 +48,8 @@ def write_model(predictor: Predictor, directory: Path) -> None:
     identity = {"format": FORMAT, "label_ids": label_digest(predictor.labels)}
     if predictor.calibration is not None:
         about["calibration"] = store.write_parts(directory, predictor.calibration, CALIBRATION)
+    if predictor.own is not None:
+        about["own_labels"] = store.write_parts(directory, predictor.own, OWN)
     if predictor.kept is not None:
         store.write(_made(directory / KEPT), predictor.kept)
     store.write_json(directory / ABOUT, identity | about | {"state": state})

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 def description_tables(found: Description) -> list[RenderableType]:
     """Tables of `longtail describe`: splits, label frequencies, and their curve."""
     curve = f"Training documents by label, both axes logarithmic\n\n{frequency_blocks(found.frequencies)}\n"
-    return [_splits_table(found), _frequency_table(found), Text(curve)]
+    return [_splits_table(found), _frequency_table(found), Text(curve), *([Text(ITEMS)] if found.items else [])]
+
+
+ITEMS = (
+    "Documents are labels themselves and never carry their own label: a model that learns from them does not suggest a "
+    "text's own label.\n"
+)
 
 
 def _splits_table(found: Description) -> Table:

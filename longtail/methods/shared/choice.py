@@ -12,7 +12,7 @@ from longtail.judge.frequencies import Frequencies
 from longtail.judge.gains import cut_off
 from longtail.judge.metrics import evaluate_ranking
 from longtail.ranking import Ranking
-from longtail.sparse import sp
+from longtail.sparse import either, sp
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,3 @@ def choose(
         for value in values
     }
     return Choice(max(values, key=lambda value: judged[value][metric]), judged)
-
-
-def either(one: sp.csr_array | None, other: sp.csr_array | None) -> sp.csr_array | None:
-    """The union of the pairs of two matrices."""
-    if one is None or other is None:
-        return other if one is None else one
-    return sp.csr_array((one != 0) + (other != 0), dtype=np.float32)
