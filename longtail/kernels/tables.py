@@ -23,7 +23,6 @@ from longtail.kernels.products import (
     most_codes,
     picked_products,
     product,
-    run_products,
     sides,
     table_of,
     tile_products,
@@ -48,6 +47,7 @@ class Table:
         check_shape(rows, (len(biases), rows.shape[1]), "rows")
         sides(np.empty((0, rows.shape[1]), np.float32), rows, scales, "rows")
         self.rows, self.scales, self.biases = rows, scales, np.ascontiguousarray(biases, np.float32)
+        self.numbers = table_of(rows, scales)
         self._loops: dict[Standalone, tuple[tuple, Callable[..., int]]] = {}
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Table:
         """The loop with these rows as its first arguments, and with what else belongs to them."""
         known, bound = self._loops.get(kernel, ((), None))
         if bound is None or any(one is not other for one, other in zip(known, more)):
-            bound = kernel.bound(table_of(self.rows, self.scales), self.biases, *more)
+            bound = kernel.bound(self.numbers, self.biases, *more)
             self._loops[kernel] = more, bound
         return bound
 
@@ -101,16 +101,6 @@ def tile_logits(queries, first, tile, table, biases, logits):
     for at in range(tile):
         for row in range(len(biases)):
             logits[at, row] += biases[row]
-
-
-@compiled
-def member_logits(queries, document, table, biases, starts, cluster, logits):
-    """The logits of one cluster's rows into the beginning of `logits`; how many they are."""
-    first, last = starts[cluster], starts[cluster + 1]
-    run_products(queries, document, table, first, last, logits)
-    for row in range(first, last):
-        logits[row - first] += biases[row]
-    return last - first
 
 
 # -- given rows ----------------------------------------------------------------------------------------------------

@@ -68,13 +68,6 @@ def keep_largest_in(scores, places, values, best_places, best_scores):  # type: 
 
 
 @compiled
-def keep_largest(scores, best_places, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """The same with room of its own."""
-    places, values = np.empty(len(scores), np.int32), np.empty(len(scores), np.float32)
-    keep_largest_in(scores, places, values, best_places, best_scores)
-
-
-@compiled
 def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Few scores, with their places, among which the `wanted` largest are; how many they are.
 
