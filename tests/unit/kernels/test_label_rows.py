@@ -66,6 +66,26 @@ def test_members_of_opened_clusters_are_ranked_by_both_beliefs():
         np.testing.assert_allclose(scores[row, : len(best)], [expected[label] for label in best], rtol=1e-5)
 
 
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 999), k=st.integers(1, 12))
+def test_labels_of_clusters_that_are_passed_over_would_not_have_been_among_the_best(seed: int, k: int):
+    """Beliefs from nearly 1 to nearly 0, and more rows than are compared at once: the best labels are those of all."""
+    rng = np.random.default_rng(seed)
+    documents, rows = drawn(seed, n_documents=3, n_rows=400)
+    starts, labels = np.arange(0, 401, 8), rng.permutation(400).astype(np.int32)
+    clusters = np.array([rng.permutation(50)[:40] for _ in range(3)], np.int32)
+    beliefs = np.sort(rng.random((3, 40), np.float32) ** 4)[:, ::-1].copy()
+    found, scores = rank_members(
+        Table(rows, np.zeros(400, np.float32)), Members(starts, labels), documents, clusters, beliefs, k
+    )
+    for row in range(3):
+        inside = (clusters[row][:, None] * 8 + np.arange(8)).ravel()
+        all_scores = sigmoid(rows[inside] @ documents[row]) * np.repeat(beliefs[row], 8)
+        best = np.argsort(-all_scores)[:k]
+        assert found[row].tolist() == labels[inside[best]].tolist()
+        np.testing.assert_allclose(scores[row], all_scores[best], rtol=1e-5)
+
+
 @pytest.mark.parametrize("probes", [1, 2, 9])
 @pytest.mark.parametrize("precisions", [(FP32, FP32), (INT8, INT8), (INT8, FP32)])
 def test_in_two_levels_the_likeliest_rows_of_the_best_clusters_are_found(probes: int, precisions: tuple[str, str]):
