@@ -33,6 +33,7 @@ from longtail.corpus import Documents, Texts
 from longtail.predict.export import found_of, in_two_levels
 from longtail.predict.predictor import Predictor
 from longtail.rankers.coarse import compared, ladder
+from longtail.shortlist import Shortlist
 
 KEPT = Path("runs/million")
 AIM = 0.965  # of the exact top K of the documents that choose; the goal is 0.95 of those that are reported
@@ -65,7 +66,9 @@ def made(labels: int, place: Path) -> dict:
     model, found = with_knobs(model, texts[:JUDGED], exact[:JUDGED])
     model.save(place / "model")
     np.save(place / "exact.npy", exact[JUDGED:])
+    np.save(place / "exact_of_choosers.npy", exact[:JUDGED])
     (place / "queries.json").write_text(json.dumps(texts[JUDGED:]), "utf-8")
+    (place / "choosers.json").write_text(json.dumps(texts[:JUDGED]), "utf-8")
     return described(model, place / "model") | {"on the documents that chose, %": round(100 * found, 2)}
 
 
@@ -77,7 +80,7 @@ def exactly(model: Predictor, texts: list[str]) -> np.ndarray:
 
 def with_knobs(model: Predictor, texts: list[str], exact: np.ndarray) -> tuple[Predictor, float]:
     """The model with the beam and the probes that find enough by the fewest rows, and what share they find."""
-    documents = Documents(Texts.of(texts))
+    documents, labels = Documents(Texts.of(texts)), labels_compared(model, texts)
 
     def share(tried: Predictor) -> float:
         return found_of(exact, tried.rank(documents, K).labels)
@@ -86,10 +89,11 @@ def with_knobs(model: Predictor, texts: list[str], exact: np.ndarray) -> tuple[P
     for beam in TRIED:
         for probes in rungs(model):
             tried = with_probes(with_beam(model, beam), probes)
-            if rows_compared(tried) >= best[0]:
+            rows = clusters_compared(tried) + labels[instance_of(tried).beam - 1]
+            if rows >= best[0]:
                 break
             if (found := share(tried)) >= AIM:
-                best = rows_compared(tried), tried, found
+                best = rows, tried, found
                 break
     return best[1:]
 
@@ -100,12 +104,25 @@ def rungs(model: Predictor) -> list[int | None]:
     return [None] if rows.coarse is None else [*ladder(rows)]
 
 
-def rows_compared(model: Predictor) -> float:
-    """With how many rows, of clusters of clusters, clusters and labels, a text is compared."""
+def clusters_compared(model: Predictor) -> float:
+    """With how many rows of clusters, and of clusters of clusters, a text is compared."""
+    heads = instance_of(model).shortlister.rows
+    return len(heads) if heads.coarse is None else compared(heads, heads.coarse.probes)
+
+
+def labels_compared(model: Predictor, texts: list[str]) -> np.ndarray:
+    """With how many labels a text is compared by each beam; some clusters are passed over (kernels/tables.py)."""
     one = instance_of(model)
-    heads = one.shortlister.rows
-    of_clusters = len(heads) if heads.coarse is None else compared(heads, heads.coarse.probes)
-    return of_clusters + one.beam * len(model.labels) / len(heads)
+    vectors, labels = one.ranker.vectors(one.ranker.encoder.read(Documents.of(texts))), one.ranker.rows
+    beam = min(TRIED[-1], len(one.shortlister.rows))
+    opened = with_probes(model, None).model.instances[0].shortlister.rows.top(vectors, beam)  # type: ignore[attr-defined]
+    beliefs, worst = opened.belief**one.belief_weight, np.zeros(len(texts))
+    sizes, counts = np.diff(labels.clusters.starts)[opened.labels], np.zeros(beam)  # type: ignore[union-attr]
+    for at in range(beam):
+        counts[at] = (sizes[:, at] * (beliefs[:, at] >= worst)).mean()
+        some = Shortlist(opened.labels[:, : at + 1], beliefs[:, : at + 1])
+        worst = labels.top_inside(vectors, some, K).scores[:, -1]
+    return np.cumsum(counts)
 
 
 def described(model: Predictor, place: Path) -> dict:

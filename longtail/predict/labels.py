@@ -42,7 +42,8 @@ class LabelFile(Sequence[Label]):
 
     def _parsed(self, at: int) -> Label:
         try:
-            label = Label(**json.loads(self._lines[at]))
+            line = self._lines[at]
+            label = Label(**json.loads(line if isinstance(line, str) else line.decode("utf-8", "surrogatepass")))
             if type(label.id) is type(label.name) is type(label.text) is str:
                 return label
         except (ValueError, TypeError, RecursionError):
