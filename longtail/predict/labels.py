@@ -51,18 +51,30 @@ class LabelFile(Sequence[Label]):
         raise ModelError(f"{self.path}:{at + 1}: not a label with id, name and text; copy the model again")
 
     def all_ids(self) -> list[str]:
-        """The ids of all labels: one JSON list of all is parsed many times faster than a line after the other."""
-        try:
-            lines = self._all_lines().rstrip(b"\n").replace(b"\n", b",")
-            ids = [row["id"] for row in json.loads(b"[%b]" % lines)]
-            if len(ids) == len(self) and set(map(type, ids)) <= {str}:
-                return ids
-        except (ValueError, TypeError, KeyError, RecursionError):
-            pass
-        return [label.id for label in self]  # which says where the bad line is
+        """The ids of all labels, many times faster than a line after the other."""
+        lines = self._all_lines()
+        ids = _cut_out(lines) or _parsed_together(lines)
+        return ids if len(ids) == len(self) else [label.id for label in self]  # which says where a bad line is
 
     def _all_lines(self) -> bytes:
         return self._lines.all() if isinstance(self._lines, PackedLines) else self._lines.data.tobytes()
+
+
+def _cut_out(data: bytes) -> list[str]:
+    """The ids in lines that `write_labels` wrote; none where one has a character that JSON escapes."""
+    lines = data.split(b"\n")[:-1]
+    begin = next((begin for begin in BEGINNINGS if data.startswith(begin)), BEGINNINGS[0])
+    ids = b"\n".join(line[len(begin) : line.find(b'"', len(begin))] for line in lines if line.startswith(begin))
+    return [] if b"\\" in ids else ids.decode("utf-8", "surrogatepass").split("\n")
+
+
+def _parsed_together(data: bytes) -> list[str]:
+    """The ids in lines of JSON, parsed as one list; none where they are not what they must be."""
+    try:
+        ids = [row["id"] for row in json.loads(b"[%b]" % data.rstrip(b"\n").replace(b"\n", b","))]
+        return ids if set(map(type, ids)) <= {str} else []
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
 
 
 def _lines_of(path: Path) -> Texts:
@@ -71,6 +83,7 @@ def _lines_of(path: Path) -> Texts:
     return Texts(data, np.concatenate([[0], stops[:-1] + 1]) if len(stops) else stops, stops)
 
 
+BEGINNINGS = b'{"id": "', b'{"id":"'  # of lines, plain and packed
 LINES, PACKED, BLOCKS = "labels.jsonl", "labels.jsonl.gz", "label_blocks.npy"
 MANY = 1 << 16  # labels; fewer are plain lines, which everybody can read and change
 REMEMBERED = 1 << 16  # labels, a few dozen megabytes
