@@ -57,7 +57,7 @@ def measured(directory: str, given: dict[int, list[dict]]) -> dict:
     model = longtail.open(directory)
     found: dict = {"labels": len(model.labels), "first ms": round(timed(model, given[0])[0], 1)}
     for examples, labels in given.items():
-        wall, cpu = np.median([timed(model, labels) for _ in range(TIMES)], axis=0)
+        wall, cpu = np.median([timed(model, labels) for _ in range(TIMES)], axis=0).tolist()
         found |= {f"{examples} examples, ms": round(wall, 1), f"{examples} examples, CPU ms": round(cpu, 1)}
     return found
 

@@ -17,7 +17,7 @@ from longtail.corpus import Documents
 from longtail.data.new_labels import NewLabel, new_labels
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
-from longtail.predict.labels import MoreLabels, ids_of
+from longtail.predict.labels import MoreLabels, all_ids, ids_of
 from longtail.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _extensible(model: Predictor, what: str) -> Extends:
 
 
 def _refuse_known(model: Predictor, labels: Sequence[NewLabel]) -> None:
-    known, seen = ids_of(model.labels), set[str]()
+    known, seen = set(all_ids(model.labels)), set[str]()
     for label in labels:
         if label.id in known:
             raise CorpusError(

@@ -62,9 +62,11 @@ class LabelFile(Sequence[Label]):
 
 def _cut_out(data: bytes) -> list[str]:
     """The ids in lines that `write_labels` wrote; none where one has a character that JSON escapes."""
-    lines = data.split(b"\n")[:-1]
-    begin = next((begin for begin in BEGINNINGS if data.startswith(begin)), BEGINNINGS[0])
-    ids = b"\n".join(line[len(begin) : line.find(b'"', len(begin))] for line in lines if line.startswith(begin))
+    begin = next((begin for begin in BEGINNINGS if data.startswith(begin)), None)
+    if begin is None or data.count(b"\n" + begin) + 1 != data.count(b"\n"):
+        return []
+    first = len(begin)
+    ids = b"\n".join([line[first : line.find(b'"', first)] for line in data.split(b"\n")[:-1]])
     return [] if b"\\" in ids else ids.decode("utf-8", "surrogatepass").split("\n")
 
 
@@ -109,13 +111,14 @@ class MoreLabels(Sequence[Label]):
 
 def ids_of(labels: Sequence[Label]) -> dict[str, int]:
     """The index of every label by its id."""
-    ids = _all_ids(labels)
+    ids = all_ids(labels)
     return dict(zip(ids, range(len(ids))))
 
 
-def _all_ids(labels: Sequence[Label]) -> list[str]:
+def all_ids(labels: Sequence[Label]) -> list[str]:
+    """The ids of all labels, by index."""
     if isinstance(labels, MoreLabels):
-        return [*_all_ids(labels.first), *_all_ids(labels.more)]
+        return [*all_ids(labels.first), *all_ids(labels.more)]
     if isinstance(labels, LabelFile):
         return labels.all_ids()
     return list(labels.ids) if isinstance(labels, LabelSet) else [label.id for label in labels]

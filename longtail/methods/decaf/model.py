@@ -68,7 +68,7 @@ class Instance:
     def with_labels(self, read: Any, new: Described) -> Instance:  # noqa: ANN401 - what the encoder reads
         """With new labels, each in the cluster that the mean of its texts opens first; `read` is of `with_known`."""
         placed, texts = (new.summary(scorer.vectors(read)) for scorer in (self.shortlister, self.ranker))
-        opened = self.shortlister.rows.top_for_many(placed.means, min(NEAR_CLUSTERS, len(self.shortlister.rows)))
+        opened = self.shortlister.rows.top(placed.means, min(NEAR_CLUSTERS, len(self.shortlister.rows))).labels
         near = self.ranker.rows.top_inside(texts.means, alike(opened), NEIGHBOURS).labels
         rows = self.ranker.rows.append(*unseen_rows(self.ranker.rows, texts, near), opened[:, 0])
         return replace(self, ranker=replace(self.ranker, rows=rows))
