@@ -217,12 +217,6 @@ def names_of(trained: Trained, clusters: Clusters, origins: np.ndarray) -> Label
     return LabelSet.of(drawn)
 
 
-def with_beam(model: Predictor, beam: int) -> Predictor:
-    """The same model with another beam."""
-    one = model.model.instances[0]  # type: ignore[attr-defined]
-    return replace(model, model=Decaf([replace(one, beam=min(beam, len(one.shortlister.rows)))]))
-
-
 def with_fitted_clusters(trained: Trained) -> Predictor:
     """The trained model with fitted cluster rows instead of its own."""
     labels = trained.instance.ranker

@@ -60,11 +60,11 @@ def _new_label(called: str, given: object) -> NewLabel:
     """A label whose fields are what they must be."""
     if isinstance(given, NewLabel):
         given = {name: getattr(given, name) for name in FIELDS}
-    if not isinstance(given, Mapping):
+    if not isinstance(given, (dict, Mapping)):  # a Mapping is asked for its methods, which takes much longer
         raise CorpusError(f"{called} is {given!r:.60}; a label has the fields id and name, and may have text, examples")
     if unknown := [name for name in given if name not in FIELDS]:
         raise CorpusError(f"{called} has a field {unknown[0]!r:.40}; the fields of a label are {', '.join(FIELDS)}")
-    id, name, text = (given.get(field, "") for field in FIELDS[:3])
+    id, name, text = given.get("id", ""), given.get("name", ""), given.get("text", "")
     for field, value in (("id", id), ("name", name), ("text", text)):
         _check_string(called, field, value)
     if not id.strip() or not name.strip():
@@ -73,9 +73,10 @@ def _new_label(called: str, given: object) -> NewLabel:
 
 
 def _examples(called: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+    is_list = isinstance(given, (list, tuple))  # others are asked for their methods, which takes much longer
+    if not is_list and (isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable)):
         raise CorpusError(f"{called} has examples {given!r:.40}; write them as a list of texts")
-    examples = tuple(given)
+    examples: tuple[str, ...] = tuple(given)  # type: ignore[arg-type]  # which was checked
     for example in examples:
         _check_string(called, "an example", example)
     return tuple(example for example in examples if example.strip())

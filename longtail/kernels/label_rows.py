@@ -11,12 +11,11 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.bag import ANY_ORDER, bag_gradients, bag_sums
-from longtail.kernels.borders import check, check_names, check_shape
+from longtail.kernels.borders import check_names, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.products import sides
-from longtail.kernels.tables import COMPARING, TILE, Table, likeliest_of, member_logits, sigmoid, tile_logits
-from longtail.kernels.threads import in_slices, in_threads
-from longtail.kernels.top import keep_best, keep_largest
+from longtail.kernels.tables import COMPARING, Table, likeliest_of
+from longtail.kernels.threads import in_threads
+from longtail.kernels.top import keep_best
 from longtail.progress import steps
 
 # -- learning ------------------------------------------------------------------------------------------------------
@@ -95,92 +94,8 @@ def likeliest_for_many(documents: np.ndarray, rows: np.ndarray, biases: np.ndarr
 CHUNK = 1024  # documents whose scores of all rows are held at once
 
 
-def likeliest_in_levels(
-    documents: np.ndarray, level: Level, coarse: Level, starts: np.ndarray, labels: np.ndarray, probes: int, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The k labels with the largest σ(⟨document, row⟩ + bias) in the `probes` best clusters, and these beliefs.
-
-    Clusters are chosen by ⟨document, coarse row⟩ + bias.  Row i of `level` belongs to labels[i]; cluster c holds the
-    rows from starts[c] to starts[c + 1], one run of memory.
-    """
-    check(
-        len(labels) == len(level[0]) == starts[-1], f"{len(level[0])} rows, {len(labels)} labels, {starts[-1]} inside"
-    )
-    check(len(coarse[0]) == len(starts) - 1, f"{len(coarse[0])} coarse rows for {len(starts) - 1} clusters")
-    sides_of = [_compared(documents, *one) for one in (coarse, level)]
-    best = np.full((len(documents), k), PAD, np.int32), np.zeros((len(documents), k), np.float32)
-    many = min(probes, len(starts) - 1)
-
-    def part(start: int, stop: int) -> None:
-        _likeliest_in_levels(*sides_of[0], *sides_of[1], starts, labels, many, start, stop, *best)
-
-    in_slices(part, len(documents), COMPARING)
-    return best
-
-
-Level = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # rows, biases, and scales of int8
-
-
-def _compared(documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, scales: np.ndarray | None) -> tuple:
-    check_shape(rows, (len(biases), documents.shape[1]), "rows to compare")
-    return *sides(documents, rows, scales, "rows to compare"), biases
-
-
 @compiled
 def _top_columns(scores, best_columns, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     names, best = np.arange(scores.shape[1]).astype(np.int32), np.empty(best_columns.shape[1], np.float32)
     for row in range(start, stop):
         keep_best(names, scores[row], best_columns[row], best)
-
-
-@compiled
-def _most_members(starts, clusters, first, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The largest number of labels that one of these documents has in its clusters."""
-    most = 0
-    for document in range(first, last):
-        count = 0
-        for cluster in clusters[document]:
-            if cluster == PAD:
-                break
-            count += starts[cluster + 1] - starts[cluster]
-        most = max(most, count)
-    return most
-
-
-@compiled
-def _likeliest_in_levels(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    coarse_queries, coarse, coarse_biases, queries, table, biases, starts, labels, probes, start, stop, best_labels, best_beliefs  # noqa: ANN001, E501
-):  # fmt: skip
-    logits = np.empty((min(TILE, stop - start), len(coarse_biases)), np.float32)
-    opened, kept = np.empty((1, probes), np.int32), np.empty(probes, np.float32)
-    for first in range(start, stop, TILE):
-        tile = min(TILE, stop - first)
-        tile_logits(coarse_queries, first, tile, coarse, coarse_biases, logits)
-        for at in range(tile):
-            keep_largest(logits[at], opened[0], kept)
-            _likeliest_members(
-                queries,
-                first + at,
-                table,
-                biases,
-                starts,
-                labels,
-                opened,
-                best_labels[first + at],
-                best_beliefs[first + at],
-            )
-
-
-@compiled
-def _likeliest_members(queries, document, table, biases, starts, labels, opened, best_labels, best_beliefs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The likeliest labels of one document among those of the clusters in the first row of `opened`."""
-    most = _most_members(starts, opened, 0, 1)
-    found, logits, count = np.empty(most, np.int32), np.empty(most, np.float32), 0
-    for cluster in opened[0]:
-        more = member_logits(queries, document, table, biases, starts, cluster, logits[count:])
-        for member in range(more):
-            found[count + member] = labels[starts[cluster] + member]
-        count += more
-    keep_best(found[:count], logits[:count], best_labels, best_beliefs)
-    for at in range(min(count, len(best_labels))):
-        best_beliefs[at] = sigmoid(best_beliefs[at])

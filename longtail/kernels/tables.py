@@ -23,7 +23,6 @@ from longtail.kernels.products import (
     most_codes,
     picked_products,
     product,
-    run_products,
     sides,
     table_of,
     tile_products,
@@ -32,7 +31,7 @@ from longtail.kernels.products import (
 from longtail.kernels.sketches import Sketch, find_possible, largest_error, sketch_of
 from longtail.kernels.standalone import Standalone, standalone
 from longtail.kernels.threads import in_slices, in_threads
-from longtail.kernels.top import keep_best, keep_largest_in
+from longtail.kernels.top import keep_best, keep_largest_in, keep_one, put_in_order
 
 TILE = 16  # documents that meet a row while it is in the cache
 MANY, SHARE = 2048, 16  # rows from which a sketch pays, and rows there must be for each that is wanted
@@ -48,6 +47,7 @@ class Table:
         check_shape(rows, (len(biases), rows.shape[1]), "rows")
         sides(np.empty((0, rows.shape[1]), np.float32), rows, scales, "rows")
         self.rows, self.scales, self.biases = rows, scales, np.ascontiguousarray(biases, np.float32)
+        self.numbers = table_of(rows, scales)
         self._loops: dict[Standalone, tuple[tuple, Callable[..., int]]] = {}
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Table:
         """The loop with these rows as its first arguments, and with what else belongs to them."""
         known, bound = self._loops.get(kernel, ((), None))
         if bound is None or any(one is not other for one, other in zip(known, more)):
-            bound = kernel.bound(table_of(self.rows, self.scales), self.biases, *more)
+            bound = kernel.bound(self.numbers, self.biases, *more)
             self._loops[kernel] = more, bound
         return bound
 
@@ -101,16 +101,6 @@ def tile_logits(queries, first, tile, table, biases, logits):
     for at in range(tile):
         for row in range(len(biases)):
             logits[at, row] += biases[row]
-
-
-@compiled
-def member_logits(queries, document, table, biases, starts, cluster, logits):
-    """The logits of one cluster's rows into the beginning of `logits`; how many they are."""
-    first, last = starts[cluster], starts[cluster + 1]
-    run_products(queries, document, table, first, last, logits)
-    for row in range(first, last):
-        logits[row - first] += biases[row]
-    return last - first
 
 
 # -- given rows ----------------------------------------------------------------------------------------------------
@@ -251,27 +241,53 @@ def rank_members(
 RANKING = "ranking documents"
 
 
+TOGETHER = 64  # rows whose products are taken at once, before the next clusters are looked at
+
+
 @standalone
 def _rank_members(
     table, biases, starts, labels, queries, clusters, beliefs, start, stop, found, scores, best_labels, best_scores
 ):  # fmt: skip
-    """`found` and `scores` are room for the labels of all clusters of a document."""
+    """`found` and `scores` are room for the labels of all clusters of a document.
+
+    A label scores no more than its cluster is believed, so clusters that are believed less than the worst of the best
+    labels so far are passed over; as the best clusters come first, these are many.
+    """
+    if best_labels.shape[1] == 0:
+        return 0
     for document in range(start, stop):
-        count = _rows_inside(clusters[document], starts, found)
-        if count < 0:
+        own, names, best = clusters[document], best_labels[document], best_scores[document]
+        if _rows_inside(own, starts, found) < 0:
             return 1
-        picked_products(queries, document, table, found, count, scores)
-        count = 0
-        for at in range(clusters.shape[1]):
-            cluster = clusters[document, at]
-            if cluster == PAD:
-                break
-            for row in range(starts[cluster], starts[cluster + 1]):
-                found[count] = labels[row]
-                scores[count] = sigmoid(scores[count] + biases[row]) * beliefs[document, at]
-                count += 1
-        keep_best(found[:count], scores[:count], best_labels[document], best_scores[document])
+        first = size = 0
+        while first < len(own) and own[first] != PAD:
+            least = best[0] if size == len(best) else np.float32(-np.inf)
+            last, count = _next_rows(own, beliefs[document], first, least, starts, found)
+            picked_products(queries, document, table, found, count, scores)
+            count = 0
+            for at in range(first, last):
+                if beliefs[document, at] < least:
+                    continue
+                for row in range(starts[own[at]], starts[own[at] + 1]):
+                    score = sigmoid(scores[count] + biases[row]) * beliefs[document, at]
+                    size = keep_one(labels[row], score, names, best, size)
+                    count += 1
+            first = last
+        put_in_order(names, best, size)
     return 0
+
+
+@compiled
+def _next_rows(clusters, beliefs, first, least, starts, found):
+    """Rows of the clusters from `first` on, TOGETHER or all that are left: the cluster behind them, and how many."""
+    at, count = first, 0
+    while at < len(clusters) and clusters[at] != PAD and count < TOGETHER:
+        if not beliefs[at] < least:
+            for row in range(starts[clusters[at]], starts[clusters[at] + 1]):
+                found[count] = row
+                count += 1
+        at += 1
+    return at, count
 
 
 @compiled

@@ -41,20 +41,56 @@ def keep_best(labels: np.ndarray, scores: np.ndarray, best_labels: np.ndarray, b
     They are a heap with the worst of the best on top, until it is emptied from the back.
     """
     kept = min(len(best_labels), len(labels))
-    if kept == 0:
-        return
     for at in range(kept):  # assigning slices compiles three times as long
         best_labels[at], best_scores[at] = labels[at], scores[at]
-    for at in range(kept // 2 - 1, -1, -1):
-        _sink(best_labels, best_scores, at, kept)
+    if kept == 0:
+        return
+    _heap(best_labels, best_scores, kept)
     for at in range(kept, len(labels)):
         if _stands_behind(best_labels[0], best_scores[0], labels[at], scores[at]):
             best_labels[0], best_scores[0] = labels[at], scores[at]
             _sink(best_labels, best_scores, 0, kept)
-    for last in range(kept - 1, 0, -1):
-        best_labels[0], best_labels[last] = best_labels[last], best_labels[0]
-        best_scores[0], best_scores[last] = best_scores[last], best_scores[0]
-        _sink(best_labels, best_scores, 0, last)
+    _emptied(best_labels, best_scores, kept)
+
+
+@compiled
+def keep_one(label, score, best_labels, best_scores, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """The same one label after the other: with one more, of which `size` are kept so far; how many are kept then.
+
+    There is room for one at least.  When it is full, the worst of the best stands first; `put_in_order` ends it.
+    """
+    if size < len(best_labels):
+        best_labels[size], best_scores[size] = label, score
+        size += 1
+        if size == len(best_labels):
+            _heap(best_labels, best_scores, size)
+    elif _stands_behind(best_labels[0], best_scores[0], label, score):
+        best_labels[0], best_scores[0] = label, score
+        _sink(best_labels, best_scores, 0, size)
+    return size
+
+
+@compiled
+def put_in_order(best_labels, best_scores, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Sort what `keep_one` kept, best first."""
+    if size < len(best_labels):
+        _heap(best_labels, best_scores, size)
+    _emptied(best_labels, best_scores, size)
+
+
+@compiled
+def _heap(labels, scores, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for at in range(size // 2 - 1, -1, -1):
+        _sink(labels, scores, at, size)
+
+
+@compiled
+def _emptied(labels, scores, size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Put what is on top of a heap behind the rest, until all are in order."""
+    for last in range(size - 1, 0, -1):
+        labels[0], labels[last] = labels[last], labels[0]
+        scores[0], scores[last] = scores[last], scores[0]
+        _sink(labels, scores, 0, last)
 
 
 @compiled
@@ -65,13 +101,6 @@ def keep_largest_in(scores, places, values, best_places, best_scores):  # type: 
     """
     count = gather_largest(scores, min(len(best_places), len(scores)), np.float32(0), places, values)
     keep_best(places[:count], values[:count], best_places, best_scores)
-
-
-@compiled
-def keep_largest(scores, best_places, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """The same with room of its own."""
-    places, values = np.empty(len(scores), np.int32), np.empty(len(scores), np.float32)
-    keep_largest_in(scores, places, values, best_places, best_scores)
 
 
 @compiled

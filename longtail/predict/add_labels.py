@@ -19,7 +19,7 @@ from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
 from longtail.new_label import NewLabel
-from longtail.predict.labels import MoreLabels, ids_of
+from longtail.predict.labels import MoreLabels, all_ids, ids_of
 from longtail.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def add_labels(model: Predictor, labels: Iterable[NewLabel | Mapping[str, Any]])
     _refuse_known(model, given)
     described = Described.of(given, known_texts(model))
     grown = _extensible(model, "added").with_labels(described)
-    own = OwnLabels.of((label.label for label in given), len(model.labels))
+    first = len(model.labels)
     return replace(
         model,
         model=grown,
         labels=MoreLabels(model.labels, [label.label for label in given]),
         counts=np.append(model.counts, described.examples.astype(model.counts.dtype)),
         about=replace(model.about, added=model.about.added + len(given)),
-        own=None if model.own is None else model.own.joined(own),
+        own=None if model.own is None else model.own.joined(OwnLabels.of((new.label for new in given), first)),
     )
 
 
@@ -105,7 +105,7 @@ def _extensible(model: Predictor, what: str) -> Extends:
 
 
 def _refuse_known(model: Predictor, labels: Sequence[NewLabel]) -> None:
-    known, seen = ids_of(model.labels), set[str]()
+    known, seen = set(all_ids(model.labels)), set[str]()
     for label in labels:
         if label.id in known:
             raise CorpusError(

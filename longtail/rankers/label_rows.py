@@ -20,6 +20,7 @@ from longtail.invariants import Array, Number, agree
 from longtail.kernels import label_rows as kernels
 from longtail.kernels.fusion import fused_top, weighed_top
 from longtail.kernels.graph_search import Links, walk
+from longtail.kernels.levels import likeliest_in_levels
 from longtail.kernels.paths import opened
 from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
 from longtail.precision import FP32, STORED, as_floats, precision_of, stored_as
@@ -36,10 +37,14 @@ class Coarse:
     probes: Annotated[int, Number(1)]
     scales: Annotated[np.ndarray | None, Array("clusters", np.float32, between=(0, np.inf))] = None
 
+    @cached_property
+    def table(self) -> Table:
+        """The rows as compiled loops take them; made when they are first asked for, and never stored."""
+        return Table(self.rows, self.biases, self.scales)
+
     def opened(self, vectors: np.ndarray) -> np.ndarray:
         """The clusters with the largest scores, (documents, probes or all there are)."""
-        k = min(self.probes, len(self.rows))
-        return kernels.likeliest(vectors, self.rows, self.biases, k, self.scales)[0]
+        return likeliest_of(self.table, vectors, min(self.probes, len(self.rows)))[0]
 
 
 @dataclass(frozen=True)
@@ -106,10 +111,8 @@ class LabelRows:
         if self.coarse is None:
             assert self.clusters is None, "rows in the order of clusters: use top_inside"
             return Shortlist(*likeliest_of(self._table, vectors, k))
-        assert self.clusters is not None
-        coarse, runs = self.coarse, (self.clusters.starts, self.clusters.labels)
-        levels = (self.rows, self.biases, self.scales), (coarse.rows, coarse.biases, coarse.scales)
-        return Shortlist(*kernels.likeliest_in_levels(vectors, *levels, *runs, coarse.probes, k))
+        levels = self._table, self.coarse.table, self._members
+        return Shortlist(*likeliest_in_levels(*levels, vectors, self.coarse.probes, k))
 
     def top_for_many(self, vectors: np.ndarray, k: int) -> np.ndarray:
         """The labels that `top` finds, for a training set: faster, and not to the last bit the same."""
@@ -152,7 +155,11 @@ class LabelRows:
 
     def sum(self) -> np.ndarray:
         """The sum of all rows, (dim,) float32."""
-        return self.rows.sum(axis=0, dtype=np.float32) if self.scales is None else self.scales @ self.rows
+        if self.scales is None:
+            return self.rows.sum(axis=0, dtype=np.float32)
+        # A few rows at a time: as floats all of them are four times as large, and in no cache.
+        parts = (slice(at, at + SUMMED) for at in range(0, len(self), SUMMED))
+        return sum((self.scales[part] @ self.rows[part] for part in parts), np.zeros(self.dim, np.float32))
 
     # -- other rows ----------------------------------------------------------------------------------------------------
 
@@ -198,4 +205,5 @@ class LabelRows:
         return LabelRows(self.rows[which], self.biases[which], scales=scales)
 
 
+SUMMED = 512  # rows
 SILENT = np.float32(-1e4)  # a logit whose score is 0; finite, as all that is stored

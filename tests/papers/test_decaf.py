@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,6 +199,17 @@ def test_a_score_is_the_product_of_label_and_cluster():
     expected = {2: sigmoid(2) * sigmoid(0.5), 0: sigmoid(1) * sigmoid(1), 1: sigmoid(1) * sigmoid(-1)}
     assert answer.labels.tolist() == [[2, 0, 1]]
     np.testing.assert_allclose(answer.scores[0], [expected[label] for label in (2, 0, 1)], rtol=1e-6)
+
+
+def test_clusters_and_labels_are_each_scored_by_their_own_encoder():
+    """x̂ is (1, 0) to clusters, which score 2 and 1, and (2, 0) to labels: 2, 0, 1 score 1, 2 and −2."""
+    shortlister = Scorer(PLAIN, LabelRows(np.array([[2, 9], [1, 9]], np.float32), np.zeros(2, np.float32)))
+    own = replace(PLAIN, vectors=2 * PLAIN.vectors)
+    ranker = Scorer(own, LabelRows(np.array([[0.5, 9], [1, 9], [-1, 9]], np.float32), np.zeros(3, np.float32), TWO))
+    answer = Instance(shortlister, ranker, beam=2, belief_weight=1.0).rank(rows_of(csr([[1, 0]])), k=3)
+    expected = [sigmoid(2) * sigmoid(1), sigmoid(1) * sigmoid(2), sigmoid(1) * sigmoid(-2)]
+    assert answer.labels[0, 2] == 1 and set(answer.labels[0, :2].tolist()) == {0, 2}
+    np.testing.assert_allclose(answer.scores[0], expected, rtol=1e-6)
 
 
 def test_biases_count_and_a_weighed_cluster_counts_for_less():

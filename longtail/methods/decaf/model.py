@@ -48,9 +48,13 @@ class Instance:
 
     def rank(self, read: Any, k: int) -> Ranking:  # noqa: ANN401 - what the encoder reads
         """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩)^belief_weight."""
-        opened = open_clusters(self.shortlister, read, self.beam)
+        vectors = self.shortlister.vectors(read)
+        opened = self.shortlister.rows.top(vectors, self.beam)
         weighed = Shortlist(opened.labels, opened.belief**self.belief_weight)
-        return self.ranker.rows.top_inside(self.ranker.vectors(read), weighed, k)
+        # Clusters and labels may have one encoder, and then a document has one vector.
+        if self.ranker.encoder is not self.shortlister.encoder:
+            vectors = self.ranker.vectors(read)
+        return self.ranker.rows.top_inside(vectors, weighed, k)
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """What the words of one document add to ⟨w_l, x̂⟩, and the cluster of each label where it was opened."""
@@ -64,7 +68,7 @@ class Instance:
     def with_labels(self, read: Any, new: Described) -> Instance:  # noqa: ANN401 - what the encoder reads
         """With new labels, each in the cluster that the mean of its texts opens first; `read` is of `with_known`."""
         placed, texts = (new.summary(scorer.vectors(read)) for scorer in (self.shortlister, self.ranker))
-        opened = self.shortlister.rows.top_for_many(placed.means, min(NEAR_CLUSTERS, len(self.shortlister.rows)))
+        opened = self.shortlister.rows.top(placed.means, min(NEAR_CLUSTERS, len(self.shortlister.rows))).labels
         near = self.ranker.rows.top_inside(texts.means, alike(opened), NEIGHBOURS).labels
         rows = self.ranker.rows.append(*unseen_rows(self.ranker.rows, texts, near), opened[:, 0])
         return replace(self, ranker=replace(self.ranker, rows=rows))

@@ -20,7 +20,7 @@ from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, frozen, rows_of
 from longtail.kernels.entries import entries
 from longtail.kernels.sparse_scores import open_nodes
-from longtail.kernels.threads import in_slices
+from longtail.kernels.threads import PerThread, in_slices
 from longtail.methods.linear.answering import Answering
 from longtail.rankers.frequent import where_empty, without
 from longtail.rankers.label_rows import SILENT
@@ -136,11 +136,15 @@ class Descent:
         labels, scores = np.full((n_documents, k), PAD, np.int32), np.zeros((n_documents, k), np.float32)
 
         def part(start: int, stop: int) -> None:
-            path = kernels.path_for(self.compiled, beam)
-            kernels.rank_rows(self.compiled, walk, rows, start, stop, path, labels, scores)
+            desk = self._desks.here or _Desk(self.compiled)
+            desk.loop(walk, rows, start, stop, desk.path_for(beam), labels, scores)
 
         in_slices(part, n_documents, "ranking documents")
         return Ranking(labels, scores)
+
+    @cached_property
+    def _desks(self) -> PerThread[_Desk]:
+        return PerThread(lambda: _Desk(self.compiled))
 
     def reasons(self, read: ReadText, labels: np.ndarray, power: float) -> Reasons:
         """What words add to the margins of the labels' leaves, and the nodes above these with their beliefs.
@@ -176,6 +180,20 @@ class Descent:
         gone = self.added.places(labels)
         classifiers = self.added.classifiers.silenced(gone[gone != PAD])
         return replace(self, levels=silenced, added=replace(self.added, classifiers=classifiers))
+
+
+class _Desk:
+    """What one thread needs to walk down a tree, kept from one call to the next."""
+
+    def __init__(self, levels: tuple[kernels.Level, ...]):
+        self.loop, self._levels = kernels.rank_rows.bound(levels), levels
+        self._beam, self._path = 0, kernels.path_for((), 0)
+
+    def path_for(self, beam: int) -> kernels.Path:
+        """Room for one document at a time."""
+        if beam != self._beam:
+            self._beam, self._path = beam, kernels.path_for(self._levels, beam)
+        return self._path
 
 
 # The classifier of an added label has its direction, this length and this bias.  Trained classifiers have margins of 1

@@ -30,14 +30,9 @@ from longtail.kernels.gates import mixed, mixed_gradients
 from longtail.kernels.graph_search import Links, walk
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved, upper_half
 from longtail.kernels.hits import NOWHERE, SOUND, find_places
-from longtail.kernels.label_rows import (
-    likeliest,
-    likeliest_for_many,
-    likeliest_in_levels,
-    shortlist_gradients,
-    shortlist_logits,
-)
+from longtail.kernels.label_rows import likeliest, likeliest_for_many, shortlist_gradients, shortlist_logits
 from longtail.kernels.label_search import beginning, containing, heads, signatures
+from longtail.kernels.levels import likeliest_in_levels
 from longtail.kernels.nearest import nearest
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
 from longtail.kernels.reading import STATE, read_rows
@@ -88,11 +83,7 @@ def no_ints(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.int32)
 
 
-def level(rows: int) -> tuple[np.ndarray, np.ndarray, None]:
-    return ones(rows, 2), ones(rows), None
-
-
-ONE_RUN = np.array([0, 3]), ints(0, 1, 2)  # three labels in one cluster
+ONE_RUN = Members(np.array([0, 3]), ints(0, 1, 2))  # three labels in one cluster
 
 
 def sparse(*shape: int) -> Rows:
@@ -264,14 +255,16 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "own_products: no documents": (lambda: own_products(table(3, 2), floats(0, 2), no_ints(0, 4)), floats(0, 4)),
     "own_products: rows of PAD": (lambda: own_products(table(3, 2), ones(1, 2), pads(1, 4)), floats(1, 4)),
     "likeliest_in_levels: no cluster opened": (
-        lambda: likeliest_in_levels(ones(1, 2), level(3), level(1), *ONE_RUN, 0, 2), (pads(1, 2), floats(1, 2))
+        lambda: likeliest_in_levels(table(3, 2), table(1, 2), ONE_RUN, ones(1, 2), 0, 2), (pads(1, 2), floats(1, 2))
     ),
     "likeliest_in_levels: k of 0": (
-        lambda: likeliest_in_levels(ones(1, 2), level(3), level(1), *ONE_RUN, 1, 0),
+        lambda: likeliest_in_levels(table(3, 2), table(1, 2), ONE_RUN, ones(1, 2), 1, 0),
         (no_ints(1, 0), floats(1, 0)),
     ),
     "likeliest_in_levels: an empty cluster": (
-        lambda: likeliest_in_levels(ones(1, 2), level(0), level(1), np.zeros(2, np.int64), no_ints(0), 1, 2),
+        lambda: likeliest_in_levels(
+            table(0, 2), table(1, 2), Members(np.zeros(2, np.int64), no_ints(0)), ones(1, 2), 1, 2
+        ),
         (pads(1, 2), floats(1, 2)),
     ),
     "rank_members: clusters without labels": (
@@ -488,13 +481,13 @@ WRONG: dict[str, Callable[[], Any]] = {
     ),
     "likeliest: fewer biases than rows": lambda: likeliest(ones(1, 3), ones(2, 3), ones(1), 1),
     "likeliest_in_levels: fewer coarse rows than clusters": lambda: likeliest_in_levels(
-        ones(1, 2), level(3), level(0), *ONE_RUN, 1, 2
+        table(3, 2), table(0, 2), ONE_RUN, ones(1, 2), 1, 2
     ),
     "likeliest_in_levels: more rows than labels": lambda: likeliest_in_levels(
-        ones(1, 2), level(4), level(1), *ONE_RUN, 1, 2
+        table(4, 2), table(1, 2), ONE_RUN, ones(1, 2), 1, 2
     ),
     "likeliest_in_levels: coarse rows of another length": lambda: likeliest_in_levels(
-        ones(1, 2), level(3), (ones(1, 3), ones(1), None), *ONE_RUN, 1, 2
+        table(3, 2), table(1, 3), ONE_RUN, ones(1, 2), 1, 2
     ),
     "rank_members: a cluster that does not exist": lambda: rank_members(
         table(2, 2), Members(np.array([0, 2]), ints(0, 1)), ones(1, 2), ints([1]), ones(1, 1), 2
@@ -563,9 +556,10 @@ PLUMBING = {
     "vector_code",
 }  # modules without a loop of their own
 FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
-    "as_float", "find_slot", "in_integers", "keep_best", "keep_largest", "keep_largest_in", "gather_largest",
-    "put_largest_first", "add_up", "picked_products", "to_integers", "most_codes", "largest_error", "find_possible",
-    "member_logits", "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
+    "as_float", "find_slot", "in_integers", "keep_best", "keep_one", "put_in_order", "keep_largest_in",
+    "gather_largest",    "put_largest_first", "add_up", "picked_products", "to_integers", "most_codes", "largest_error",
+    "find_possible",
+    "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
     "sigmoid",
     "table_of", "tile_logits", "tile_products", "unseen",
     "packed", "block_products", "dense", "read", "through_layer",  # encoders/forward.py checks weights and tokens first

@@ -6,14 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.corpus import PAD
-from longtail.kernels.label_rows import (
-    likeliest,
-    likeliest_for_many,
-    likeliest_in_levels,
-    shortlist_gradients,
-    shortlist_logits,
-)
+from longtail.kernels.label_rows import likeliest, likeliest_for_many, shortlist_gradients, shortlist_logits
+from longtail.kernels.levels import likeliest_in_levels
 from longtail.kernels.tables import Members, Table, rank_members
+from longtail.precision import FP32, INT8, as_floats, stored_as
 
 
 def drawn(seed: int, n_documents: int = 7, n_rows: int = 11, dim: int = 19) -> tuple[np.ndarray, np.ndarray]:
@@ -70,18 +66,36 @@ def test_members_of_opened_clusters_are_ranked_by_both_beliefs():
         np.testing.assert_allclose(scores[row, : len(best)], [expected[label] for label in best], rtol=1e-5)
 
 
-@pytest.mark.parametrize("probes", [1, 2, 9])
-def test_in_two_levels_the_likeliest_rows_of_the_best_clusters_are_found(probes: int):
-    documents, rows = drawn(6, n_documents=40, n_rows=12)
-    coarse, biases, starts = (
-        drawn(7, n_rows=4)[1],
-        np.linspace(-1, 1, 12).astype(np.float32),
-        np.array([0, 4, 4, 9, 12]),
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 999), k=st.integers(1, 12))
+def test_labels_of_clusters_that_are_passed_over_would_not_have_been_among_the_best(seed: int, k: int):
+    """Beliefs from nearly 1 to nearly 0, and more rows than are compared at once: the best labels are those of all."""
+    rng = np.random.default_rng(seed)
+    documents, rows = drawn(seed, n_documents=3, n_rows=400)
+    starts, labels = np.arange(0, 401, 8), rng.permutation(400).astype(np.int32)
+    clusters = np.array([rng.permutation(50)[:40] for _ in range(3)], np.int32)
+    beliefs = np.sort(rng.random((3, 40), np.float32) ** 4)[:, ::-1].copy()
+    found, scores = rank_members(
+        Table(rows, np.zeros(400, np.float32)), Members(starts, labels), documents, clusters, beliefs, k
     )
-    labels = np.random.default_rng(0).permutation(12).astype(np.int32)
-    levels = (rows, biases, None), (coarse, biases[:4], None)
-    found, beliefs = likeliest_in_levels(documents, *levels, starts, labels, probes, 5)
-    single = likeliest_in_levels(documents[17:18], *levels, starts, labels, probes, 5)
+    for row in range(3):
+        inside = (clusters[row][:, None] * 8 + np.arange(8)).ravel()
+        all_scores = sigmoid(rows[inside] @ documents[row]) * np.repeat(beliefs[row], 8)
+        best = np.argsort(-all_scores)[:k]
+        assert found[row].tolist() == labels[inside[best]].tolist()
+        np.testing.assert_allclose(scores[row], all_scores[best], rtol=1e-5)
+
+
+@pytest.mark.parametrize("probes", [1, 2, 9])
+@pytest.mark.parametrize("precisions", [(FP32, FP32), (INT8, INT8), (INT8, FP32)])
+def test_in_two_levels_the_likeliest_rows_of_the_best_clusters_are_found(probes: int, precisions: tuple[str, str]):
+    documents, biases = drawn(6, n_documents=40)[0], np.linspace(-1, 1, 12).astype(np.float32)
+    starts, labels = np.array([0, 4, 4, 9, 12]), np.random.default_rng(0).permutation(12).astype(np.int32)
+    kept = [stored_as(precision, drawn(seed, n_rows=n)[1]) for precision, seed, n in zip(precisions, (6, 7), (12, 4))]
+    rows, coarse = (as_floats(*each) for each in kept)
+    levels = *(Table(each[0], biases[: len(each[0])], each[1]) for each in kept), Members(starts, labels)
+    found, beliefs = likeliest_in_levels(*levels, documents, probes, 5)
+    single = likeliest_in_levels(*levels, documents[17:18], probes, 5)
     assert np.array_equal(found[17], single[0][0]) and np.array_equal(beliefs[17], single[1][0])
     for row, document in enumerate(documents):
         best = np.argsort(-(coarse @ document + biases[:4]))[:probes]
@@ -89,7 +103,8 @@ def test_in_two_levels_the_likeliest_rows_of_the_best_clusters_are_found(probes:
         expected = {int(labels[at]): sigmoid(document @ rows[at] + biases[at]) for at in inside}
         wanted = sorted(expected, key=expected.__getitem__, reverse=True)[:5]
         assert found[row].tolist() == wanted + [PAD] * (5 - len(wanted))
-        np.testing.assert_allclose(beliefs[row, : len(wanted)], [expected[label] for label in wanted], rtol=1e-5)
+        rounded = 1e-5 if INT8 not in precisions else 5e-3  # vectors become integers too
+        np.testing.assert_allclose(beliefs[row, : len(wanted)], [expected[label] for label in wanted], rtol=rounded)
 
 
 def test_a_table_is_asked_about_other_clusters_than_before():

@@ -37,6 +37,23 @@ def test_many_labels_are_a_gzip_file_of_json_lines(tmp_path: Path):
 
 
 @pytest.mark.parametrize("many", [PLAIN, PACKED])
+@pytest.mark.parametrize("id", ['"', "\\", 'a", "name": "b', "\n", "", "é"])
+def test_ids_of_any_characters_are_found(many: int, id: str, tmp_path: Path):
+    labels = [Label("first", "x"), Label(id, 'a "name"', '{"id": "no"}'), Label("last", "\n")]
+    write_labels(tmp_path, labels, many)
+    assert ids_of(LabelFile(tmp_path)) == {"first": 0, id: 1, "last": 2}
+
+
+def test_ids_in_lines_of_another_writer_are_found_and_a_bad_line_is_named(tmp_path: Path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"name": "x", "id": "a"}\n{"id": "b", "name": "y"}\n', "utf-8")
+    assert ids_of(LabelFile(tmp_path)) == {"a": 0, "b": 1}
+    path.write_text('{"id": "a", "name": "x"}\n{"id": 3, "name": "y"}\n', "utf-8")
+    with pytest.raises(ModelError, match=r"labels\.jsonl:2: not a label"):
+        ids_of(LabelFile(tmp_path))
+
+
+@pytest.mark.parametrize("many", [PLAIN, PACKED])
 def test_the_digest_of_labels_is_their_ids_in_order(many: int, tmp_path: Path):
     labels = LabelSet.of(["a", "bc"])
     write_labels(tmp_path, labels, many)

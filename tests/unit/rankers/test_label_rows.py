@@ -59,6 +59,14 @@ def test_logits_are_those_of_a_matrix_product(rows: LabelRows, vectors: np.ndarr
     np.testing.assert_allclose(rows.logits(vectors, wanted)[inside], expected[inside], rtol=1e-5)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_the_sum_is_that_of_all_rows(precision: str):
+    many = np.random.default_rng(0).standard_normal((1100, 3), np.float32)  # more than are added up at once
+    numbers, scales = stored_as(precision, many)
+    rows = LabelRows(numbers, np.zeros(1100, np.float32), scales=scales)
+    np.testing.assert_allclose(rows.sum(), as_floats(numbers, scales).sum(axis=0), rtol=1e-4)
+
+
 def test_the_top_is_sorted_by_score(rows: LabelRows, vectors: np.ndarray):
     best, order = rows.top(vectors, 3), np.argsort(-plain(rows, vectors), axis=1)[:, :3]
     assert np.array_equal(best.labels, order) and np.array_equal(rows.top_for_many(vectors, 3), order)
