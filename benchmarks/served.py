@@ -33,8 +33,8 @@ class Subject:
     def singles(self) -> list[bytes]:
         return [post("/v1/predict", json.dumps({"text": text}).encode()) for text in self.texts]
 
-    def batches(self) -> list[bytes]:
-        parts = [self.texts[at : at + BATCH] for at in range(0, TEXTS, BATCH)]
+    def batches(self, size: int = BATCH) -> list[bytes]:
+        parts = [self.texts[at : at + size] for at in range(0, TEXTS, size)]
         return [post("/v1/predict", json.dumps({"texts": part}).encode()) for part in parts]
 
     def right(self, size: int, model: Predictor | None = None) -> list[bytes | None]:

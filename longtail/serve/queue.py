@@ -75,9 +75,11 @@ class Queue:
         return not self._has_room(1)
 
     def _has_room(self, texts: int) -> bool:
-        waiting, now = len(self._waiting), time.monotonic()
-        most = self.limits.queue if now >= self._overloaded else min(self.limits.busy_queue, self.limits.queue)
-        if waiting == 0 or (waiting < most and self._texts + texts <= self.limits.queue_texts):
+        waiting, now, limits = len(self._waiting), time.monotonic(), self.limits
+        most, most_texts = limits.queue, limits.queue_texts
+        if now < self._overloaded:
+            most, most_texts = min(limits.busy_queue, most), min(limits.busy_queue, most_texts)
+        if waiting == 0 or (waiting < most and self._texts + texts <= most_texts):
             return True
         self._overloaded = now + CALM
         return False

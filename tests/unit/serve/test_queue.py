@@ -151,6 +151,24 @@ def test_a_burst_may_fill_the_queue_and_after_a_refusal_fewer_may_wait():
     with_queue(work, queue=4, busy_queue=2)
 
 
+def test_in_an_overload_a_large_request_waits_alone_or_is_refused():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        while queue._waiting:
+            await asyncio.sleep(0.001)
+        queue._overloaded = time.monotonic() + 60
+        large = queue.submit(shout, ["y"] * 4, 9)
+        for texts in (["z"], ["z"] * 4):
+            with pytest.raises(Problem):
+                queue.submit(shout, texts, 9)
+        shout.go.set()
+        assert await large == ["Y"] * 4 and await first == ["X"]
+
+    with_queue(work, queue=4, queue_texts=16, busy_queue=2)
+
+
 def test_who_left_or_came_too_late_is_not_predicted():
     shout = Shout()
 
