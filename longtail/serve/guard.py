@@ -95,7 +95,10 @@ class Guard:
         With more requests than can be answered, this is what the server does most.
         """
         refusal = REFUSALS.get(ending_of(target)) if method == b"POST" else None
-        if refusal is None or not self.state.queue.full:
+        if refusal is None:
+            return None
+        if not self.state.queue.full:
+            self.state.queue.expect()
             return None
         try:
             self._admit("POST", target.decode("ascii").partition("?")[0], headers)

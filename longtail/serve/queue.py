@@ -4,11 +4,13 @@
     the thread:                                    └► a batch ─► predict ──┘
 
 Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
-the oldest of them takes along all that ask for the same.  So batches grow with the load, and there is no timer.
+the oldest of them takes along all that ask for the same, where enough texts wait: a few are done sooner one after the
+other.  So batches grow with the load, and there is no timer.
 
 A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
 before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
-more requests, only later; so fewer may wait (`busy_queue`) until nobody was refused for a moment.
+more requests, only later; so only a millisecond's work may wait, and never more than `busy_queue` texts, until nobody
+was refused for a moment.
 """
 
 from __future__ import annotations
@@ -53,6 +55,8 @@ class Job:
 
 
 CALM = 0.2  # seconds without a refusal that end an overload
+BUSY = 0.001  # seconds of work that may wait in one
+FEW = 8  # texts: fewer take as long one after the other as together, and the first is answered sooner
 
 
 class Queue:
@@ -62,24 +66,35 @@ class Queue:
         self.limits, self.meter = limits, meter
         self.loop = asyncio.get_running_loop()
         self._waiting: deque[Job] = deque()
-        self._texts = 0
+        self._texts = self._expected = 0
         self._changed = threading.Condition()
         self._closed = False
         self._overloaded = 0.0  # until when, by time.monotonic
+        self._pace = BUSY / limits.busy_queue  # seconds that a text takes, of late
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
 
     @property
     def full(self) -> bool:
-        """Whether not even one text more may wait."""
-        return not self._has_room(1)
+        """Whether not even one text more may wait, beside those that are about to be submitted."""
+        return not self._has_room(1, self._expected)
 
-    def _has_room(self, texts: int) -> bool:
-        waiting, now, limits = len(self._waiting), time.monotonic(), self.limits
+    def expect(self) -> None:
+        """One more is about to be submitted: requests that are read together must not all find the same room."""
+        if self._expected == 0:
+            self.loop.call_soon(self._expect_nobody)  # what was read runs right after
+        self._expected += 1
+
+    def _expect_nobody(self) -> None:
+        self._expected = 0
+
+    def _has_room(self, texts: int, expected: int = 0) -> bool:
+        waiting, now, limits = len(self._waiting) + expected, time.monotonic(), self.limits
         most, most_texts = limits.queue, limits.queue_texts
         if now < self._overloaded:
-            most, most_texts = min(limits.busy_queue, most), min(limits.busy_queue, most_texts)
-        if waiting == 0 or (waiting < most and self._texts + texts <= most_texts):
+            fewer = min(limits.busy_queue, int(BUSY / self._pace))
+            most, most_texts = min(fewer, most), min(fewer, most_texts)
+        if waiting == 0 or (waiting < most and self._texts + expected + texts <= most_texts):
             return True
         self._overloaded = now + CALM
         return False
@@ -125,7 +140,8 @@ class Queue:
     def _taken(self) -> list[Job]:
         first = self._waiting.popleft()
         batch, size, rest = [first], len(first.texts), deque[Job]()
-        while self._waiting and first.work.mergeable and size < self.limits.batch:
+        few = self._texts < FEW  # with the first
+        while self._waiting and first.work.mergeable and size < self.limits.batch and not few:
             job = self._waiting.popleft()
             if job.work.key == first.work.key and size + len(job.texts) <= self.limits.batch:
                 batch.append(job)
@@ -145,7 +161,9 @@ class Queue:
             for job in batch:  # what one of them brought must not hurt the others
                 self._do([job], started)
             return
-        self.meter.batch(len(texts), time.monotonic() - started, [started - job.since for job in batch])
+        seconds = time.monotonic() - started
+        self._pace += (seconds / len(texts) - self._pace) / 8
+        self.meter.batch(len(texts), seconds, [started - job.since for job in batch])
         self._tell(self._deliver, batch, results, error)
 
     def _tell(self, function: Callable[..., None], *words: object) -> None:

@@ -22,6 +22,7 @@ from longtail import fit
 from longtail.corpus import Splits
 from longtail.judge.validation import calibrate
 from longtail.predict.predictor import Predictor
+from longtail.serve.queue import CALM
 from tests.full_disk import limit
 from tests.planted import planted_corpus, word
 from tests.serving import ROOT, Server, running, together
@@ -182,6 +183,7 @@ def test_a_full_queue_refuses_at_once(slow: Server):
 @contextmanager
 def full(server: Server, tmp_path: Path) -> Iterator[None]:
     """With its queue full: one request is predicted, three wait."""
+    time.sleep(CALM)  # whoever was refused before was told so by now; until then fewer may wait
     end = tmp_path / "end"
     asked = [threading.Thread(target=server.predict, kwargs={"text": text}) for text in (f"until {end}", "a", "b", "c")]
     asked[0].start()
