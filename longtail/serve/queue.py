@@ -9,8 +9,9 @@ other.  So batches grow with the load, and there is no timer.
 
 A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
 before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
-more requests, only later; so only a millisecond's work may wait, and never more than `busy_queue` texts, until nobody
-was refused for a moment.
+more requests, only later; so only a millisecond's work may wait, and never more than `busy_queue` texts, as long as at
+least as many are refused as are not.  A queue that short also refuses some of what could be done, if never so many: so
+it cannot keep itself up.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Job:
     since: float = field(default_factory=time.monotonic)
 
 
-CALM = 0.2  # seconds without a refusal that end an overload
+CALM = 0.2  # seconds after which an overload ends, or does not
 BUSY = 0.001  # seconds of work that may wait in one
 FEW = 8  # texts: fewer take as long one after the other as together, and the first is answered sooner
 
@@ -69,7 +70,8 @@ class Queue:
         self._texts = self._expected = 0
         self._changed = threading.Condition()
         self._closed = False
-        self._overloaded = 0.0  # until when, by time.monotonic
+        self._overloaded = 0.0  # until when at least, by time.monotonic; 0 without an overload
+        self._refused = self._accepted = 0  # requests of this overload so far
         self._pace = BUSY / limits.busy_queue  # seconds that a text takes, of late
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
@@ -91,13 +93,25 @@ class Queue:
     def _has_room(self, texts: int, expected: int = 0) -> bool:
         waiting, now, limits = len(self._waiting) + expected, time.monotonic(), self.limits
         most, most_texts = limits.queue, limits.queue_texts
-        if now < self._overloaded:
+        if self._is_overloaded(now):
             fewer = min(limits.busy_queue, int(BUSY / self._pace))
             most, most_texts = min(fewer, most), min(fewer, most_texts)
         if waiting == 0 or (waiting < most and self._texts + expected + texts <= most_texts):
             return True
-        self._overloaded = now + CALM
+        if not self._overloaded:
+            self._overload(now)
+        self._refused += 1
         return False
+
+    def _is_overloaded(self, now: float) -> bool:
+        """Whether more comes than can be done: looked at again after a moment."""
+        if self._overloaded and now >= self._overloaded:
+            goes_on = self._refused >= max(1, self._accepted) and now < self._overloaded + CALM
+            self._overload(now if goes_on else -CALM)
+        return self._overloaded > 0
+
+    def _overload(self, now: float) -> None:
+        self._overloaded, self._refused, self._accepted = now + CALM, 0, 0
 
     def submit(self, work: Work, texts: list[str], seconds: float) -> asyncio.Future[Sequence[Any]]:
         """The results, in time; cancel it to be forgotten.  Raises where too many wait."""
@@ -108,6 +122,7 @@ class Queue:
             self._waiting.append(job)
             self._texts += len(texts)
             self._changed.notify()
+        self._accepted += 1
         self.meter.waiting(len(self._waiting), self._texts)
         return job.done
 

@@ -183,7 +183,7 @@ def test_a_full_queue_refuses_at_once(slow: Server):
 @contextmanager
 def full(server: Server, tmp_path: Path) -> Iterator[None]:
     """With its queue full: one request is predicted, three wait."""
-    time.sleep(CALM)  # whoever was refused before was told so by now; until then fewer may wait
+    time.sleep(2 * CALM)  # whoever was refused before was told so by now; until then fewer may wait
     end = tmp_path / "end"
     asked = [threading.Thread(target=server.predict, kwargs={"text": text}) for text in (f"until {end}", "a", "b", "c")]
     asked[0].start()

@@ -159,13 +159,30 @@ def test_a_burst_may_fill_the_queue_and_after_a_refusal_fewer_may_wait():
         queue._overloaded = time.monotonic() + 60  # as the refusal set it, but for longer than any machine takes
         queue._pace = BUSY / 100  # the texts are fast, as this machine may not be
         waiting = [queue.submit(shout, ["y"], 9) for _ in range(2)]
-        assert queue.full and queue._overloaded < time.monotonic() + CALM + 1
-        queue._overloaded = 0.0  # nobody was refused for a moment
+        assert queue.full
+        queue._overloaded = 0.0  # few were refused for a moment
         waiting += [queue.submit(shout, ["y"], 9) for _ in range(2)]
         shout.go.set()
         await asyncio.gather(first, *waiting)
 
     with_queue(work, queue=4, busy_queue=2)
+
+
+@pytest.mark.parametrize(
+    ("refused", "accepted", "ago", "goes_on"),
+    [(5, 5, 0, True), (1, 0, 0, True), (4, 5, 0, False), (0, 0, 0, False), (5, 5, CALM, False)],
+)
+def test_an_overload_goes_on_while_at_least_as_many_are_refused_as_not(
+    refused: int, accepted: int, ago: float, goes_on: bool
+):
+    async def work(queue: Queue) -> None:
+        queue._overload(100 - CALM - ago)
+        assert queue._is_overloaded(99.9 - ago)
+        queue._refused, queue._accepted = refused, accepted
+        assert queue._is_overloaded(100.01) == goes_on
+        assert queue._is_overloaded(100.02) == goes_on and queue._refused == queue._accepted == 0
+
+    with_queue(work)
 
 
 def test_in_an_overload_a_large_request_waits_alone_or_is_refused():
