@@ -22,8 +22,8 @@ def overload_32(subject: Subject, options) -> dict:
 
 
 def overload_256(subject: Subject, options) -> dict:
-    """The same in requests of 256 texts (`--max-texts 256 --queue-texts 1024`)."""
-    with serving(subject.place, "--max-texts", 256, "--queue-texts", 1024) as server:
+    """The same in requests of 256 texts (`--max-texts 256 --queue-texts 512`)."""
+    with serving(subject.place, "--max-texts", 256, "--queue-texts", 512) as server:
         return overloaded(server, subject.batches(256), subject.right(256), 2, options)
 
 

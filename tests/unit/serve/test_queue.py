@@ -23,9 +23,11 @@ class Shout:
     key: str = "a"
     mergeable: bool = True
     go: threading.Event = field(default_factory=threading.Event)
+    begun: threading.Event = field(default_factory=threading.Event)
     seen: list[list[str]] = field(default_factory=list)
 
     def run(self, texts: list[str]) -> Sequence[str]:
+        self.begun.set()
         self.go.wait(5)
         self.seen.append(texts)
         if "bad" in texts:
@@ -169,16 +171,24 @@ def test_a_burst_may_fill_the_queue_and_after_a_refusal_fewer_may_wait():
 
 
 @pytest.mark.parametrize(
-    ("refused", "accepted", "ago", "goes_on"),
-    [(5, 5, 0, True), (1, 0, 0, True), (4, 5, 0, False), (0, 0, 0, False), (5, 5, CALM, False)],
+    ("refused", "accepted", "texts", "ago", "goes_on"),
+    [
+        (15, 5, 5, 0, True),  # 20 requests of a text that takes 0.02 s, in 0.2 s and a bit
+        (15, 5, 20, 0, True),
+        (5, 5, 5, 0, False),  # that many could be done
+        (5, 5, 20, 0, True),  # but not if each has four texts
+        (15, 16, 16, 0, False),  # most were accepted
+        (0, 0, 0, 0, False),
+        (15, 5, 5, CALM, False),  # too long ago to tell
+    ],
 )
-def test_an_overload_goes_on_while_at_least_as_many_are_refused_as_not(
-    refused: int, accepted: int, ago: float, goes_on: bool
+def test_an_overload_goes_on_while_more_comes_than_can_be_done(
+    refused: int, accepted: int, texts: int, ago: float, goes_on: bool
 ):
     async def work(queue: Queue) -> None:
         queue._overload(100 - CALM - ago)
         assert queue._is_overloaded(99.9 - ago)
-        queue._refused, queue._accepted = refused, accepted
+        queue._pace, queue._refused, queue._accepted, queue._accepted_texts = 0.02, refused, accepted, texts
         assert queue._is_overloaded(100.01) == goes_on
         assert queue._is_overloaded(100.02) == goes_on and queue._refused == queue._accepted == 0
 
@@ -190,15 +200,23 @@ def test_in_an_overload_a_large_request_waits_alone_or_is_refused():
 
     async def work(queue: Queue) -> None:
         first = queue.submit(shout, ["x"], 9)
-        while queue._waiting:
-            await asyncio.sleep(0.001)
+        await asyncio.to_thread(shout.begun.wait, 5)
         queue._overloaded, queue._pace = time.monotonic() + 60, BUSY / 100
+        queue._half_done = time.monotonic() + 60
+        with pytest.raises(Problem):  # it would wait for nearly twice as long as it takes
+            queue.submit(shout, ["y"] * 4, 9)
+        assert not queue.full  # one text would not
+        queue._usual = 4.0
+        assert queue.full  # but of late requests had more
+        queue._half_done, queue._usual = time.monotonic(), 4.0
+        assert not queue.full
         large = queue.submit(shout, ["y"] * 4, 9)
         for texts in (["z"], ["z"] * 4):
             with pytest.raises(Problem):
                 queue.submit(shout, texts, 9)
         shout.go.set()
         assert await large == ["Y"] * 4 and await first == ["X"]
+        assert queue._half_done == 0  # nothing is being done
 
     with_queue(work, queue=4, queue_texts=16, busy_queue=2)
 
