@@ -62,6 +62,10 @@ class Server:
         processes = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children()]
         return round(sum(one.memory_full_info().uss for one in processes) / 1e6, 1)
 
+    def processor_seconds(self) -> float:
+        """Processor time that it has taken so far, without its children."""
+        return sum(psutil.Process(self.process.pid).cpu_times()[:2])
+
     def workers(self) -> list[int]:
         return [one.pid for one in psutil.Process(self.process.pid).children()]
 
