@@ -6,9 +6,11 @@ its manual has it for production.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import requests
 from annif_client import AnnifClient
 
 import longtail
@@ -36,23 +39,64 @@ BATCH = 32
 def beside(annif: Path, own: str, projects: list[str], texts: list[str], seconds: float) -> dict:
     """Documents a second and percentiles of latency: Annif's, and those of Longtail's projects at `own`.
 
-    What the client itself takes, most of it for a new connection each time, is part of all of them; it is told beside,
-    as the time to ask Longtail for no more than a project's description.
+    The client opens a connection for each request and closes it; what it takes itself is part of all of them.  So it
+    also asks a server that only repeats an answer that Longtail gave: "alone".
     """
     with tempfile.TemporaryDirectory() as folder:
         prepare(annif, Path(folder))
-        with served(annif, Path(folder)) as theirs:
+        with served(annif, Path(folder)) as theirs, repeating(own, projects[0], texts) as alone:
             asked = {"annif": (theirs, "demo")} | {project: (own, project) for project in projects}
-            found = by_turns(asked, texts, seconds)
+            found = by_turns(asked | {"alone": (alone, "demo")}, texts, seconds)
     row = {f"{who} {what}": value for who, values in found.items() for what, value in values.items()}
     for who in projects:
         for what in ("documents/s", "documents/s in batches"):
             row[f"{who}: ratio {what}"] = round(found[who][what] / found["annif"][what], 1)
-        for what in ("p50 ms", "p99 ms", "p99 of a batch ms"):
+        for what in ("p50 ms", "p99 ms", "p50 of a batch ms", "p99 of a batch ms"):
             row[f"{who}: ratio {what}"] = round(found["annif"][what] / found[who][what], 1)
-    client = AnnifClient(own)
-    alone = min(float(np.median(timed(lambda at: client.get_project(projects[0]), 1))) for _ in range(TURNS))
-    return row | {"client alone p50 ms": round(1000 * alone, 2)}
+        for what in ("p50 ms", "p50 of a batch ms"):
+            theirs_alone, ours_alone = (found[one][what] - found["alone"][what] for one in ("annif", who))
+            row[f"{who}: ratio {what} without the client's"] = round(theirs_alone / ours_alone, 1)
+    return row
+
+
+@contextmanager
+def repeating(own: str, project: str, texts: list[str]) -> Iterator[str]:
+    """A server that answers every request for one text with one answer of Longtail's, and every batch with another."""
+    form, batch = {"text": texts[0], "limit": 5}, {"documents": [{"text": text} for text in texts[:BATCH]]}
+    one = requests.post(f"{own}projects/{project}/suggest", form, timeout=60).content
+    many = requests.post(f"{own}projects/{project}/suggest-batch?limit=5", json=batch, timeout=60).content
+    command = [sys.executable, "-c", "from benchmarks.annif import repeat; repeat()"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdin.write(json.dumps([one.decode(), many.decode()]))
+    process.stdin.close()
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1/"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def repeat() -> None:
+    """The server of `repeating`: the two answers come by standard input."""
+    one, many = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        for body in (text.encode() for text in json.load(sys.stdin))
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            connection = listener.accept()[0]
+            with connection:
+                asked = connection.recv(1 << 20)
+                while not whole(asked):
+                    asked += connection.recv(1 << 20)
+                connection.sendall(many if b"/suggest-batch" in asked[:100] else one)
+
+
+def whole(asked: bytes) -> bool:
+    """Whether a request's body is there."""
+    head, end, body = asked.partition(b"\r\n\r\n")
+    return bool(end) and len(body) >= int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
 
 
 def prepare(annif: Path, folder: Path) -> None:
@@ -138,6 +182,7 @@ def told(times: list[float], batches: list[float]) -> dict:
         "p50 ms": round(1000 * float(np.percentile(times, 50)), 2),
         "p99 ms": round(1000 * float(np.percentile(times, 99)), 2),
         "documents/s in batches": round(BATCH * len(batches) / sum(batches), 1),
+        "p50 of a batch ms": round(1000 * float(np.percentile(batches, 50)), 2),
         "p99 of a batch ms": round(1000 * float(np.percentile(batches, 99)), 2),
     }
 

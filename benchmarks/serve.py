@@ -1,6 +1,6 @@
 """The server under load, overload and faults; everything on this machine, over loopback.
 
-    python -m benchmarks.serve [MODEL] [--quick] [--resume] [--only steady,…] [--annif VENV/bin/annif]
+    python -m benchmarks.serve [MODEL] [--quick] [--minutes 5] [--resume] [--only steady,…] [--annif VENV/bin/annif]
 
 Writes results/serve.json and results/serve.md as each scenario ends, and keeps what earlier runs measured of others.
 --quick takes minutes instead of an hour, --resume leaves out what was measured today by a run of the same kind.  The
@@ -18,12 +18,14 @@ from pathlib import Path
 
 import longtail
 from benchmarks import serve_faults as faults
+from benchmarks import serve_overload as overloads
 from benchmarks import serve_rates as rates
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.served import Subject
 
 SCENARIOS = {
-    "steady": rates.steady, "batches": rates.batches, "many": rates.many, "overload": rates.overload,
+    "steady": rates.steady, "batches": rates.batches, "many": rates.many, "overload": overloads.overload,
+    "overload_32": overloads.overload_32, "overload_256": overloads.overload_256,
     "reloads": faults.reloads, "kills": faults.kills, "corrupt": faults.corrupt, "crowd": faults.crowd,
     "full_disk": faults.full_disk, "fuzz": faults.fuzz, "search": rates.search, "annif": rates.annif,
 }  # fmt: skip
@@ -31,6 +33,12 @@ AMOUNTS = {  # what a whole run does, and a quick one
     "seconds": (300.0, 20.0), "requests": (1_000_000, 20_000), "reloads": (100, 8), "kills": (20, 4),
     "fuzz": (100_000, 5_000),
 }  # fmt: skip
+OVERLOAD = (
+    ("refusals within 5 ms, p50", "refusal p50 ms"), ("refusals within 5 ms, p99", "refusal p99 ms"),
+    ("refusals within 5 ms, p99 inside the server", "refusal p99 in the server ms"),
+    ("p99 of accepted ≤ 2 × idle", "accepted p99 / idle p99"), ("broken connections", "broken"),
+    ("recovery within 2 s", "recovered after s"),
+)  # fmt: skip
 # (what is promised, scenario, what of it was measured)
 GOALS = (
     ("1,000 texts/s: p99 ≤ 20 ms", "steady", "p99 ms"),
@@ -39,10 +47,11 @@ GOALS = (
     ("5,000 documents/s in batches of 32", "batches", "documents/s"),
     ("memory flat over 10⁶ requests: MB before", "many", "MB before"),
     ("memory flat over 10⁶ requests: MB after", "many", "MB after"),
-    ("5 × capacity: refusals within 5 ms, p99", "overload", "refusal p99 ms"),
-    ("5 × capacity: refusals within 5 ms, p99 inside the server", "overload", "refusal p99 in the server ms"),
-    ("5 × capacity: p99 of accepted ≤ 2 × idle", "overload", "accepted p99 / idle p99"),
-    ("recovery within 2 s", "overload", "recovered after s"),
+    *(
+        (f"5 × capacity, {texts}: {promise}", name, what)
+        for texts, name in (("1 text", "overload"), ("32 texts", "overload_32"), ("256 texts", "overload_256"))
+        for promise, what in OVERLOAD
+    ),
     ("100 reloads: 0 wrong", "reloads", "wrong"),
     ("100 reloads: 0 errors", "reloads", "errors"),
     ("20 killed workers: 0 wrong", "kills", "wrong"),
@@ -84,11 +93,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true")
     for name, (whole, _) in AMOUNTS.items():
         parser.add_argument(f"--{name}", type=type(whole))
+    parser.add_argument("--minutes", type=float, help="of steady and batches; the same as --seconds, in minutes")
     parser.add_argument("--rate", type=float, default=1000)
     parser.add_argument("--annif", type=Path, help="Annif's command, in an environment of its own")
     parser.add_argument("--only", default=",".join(SCENARIOS))
     options = parser.parse_args()
-    given = [name for name in AMOUNTS if getattr(options, name) is not None]
+    if options.minutes is not None:
+        options.seconds = 60 * options.minutes
+    given = [name for name in AMOUNTS if getattr(options, name) not in (None, AMOUNTS[name][options.quick])]
     for name, amounts in AMOUNTS.items():
         if name not in given:
             setattr(options, name, amounts[options.quick])

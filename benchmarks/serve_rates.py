@@ -1,4 +1,4 @@
-"""Rates, memory and overload."""
+"""Rates, memory, searches, and Annif beside."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import uvloop
 
 import longtail
-from benchmarks.load import Outcome, percentile
-from benchmarks.served import BATCH, Server, Subject, closed_loop, drive, most_a_second, request, serving
+from benchmarks.load import percentile
+from benchmarks.served import BATCH, Subject, closed_loop, drive, serving
 from longtail.corpus import Label
 from longtail.serve.label_search import LabelSearch
 
@@ -45,54 +45,6 @@ def many(subject: Subject, options) -> dict:
             "requests": options.requests, "requests/s": round(options.requests / seconds), "wrong or refused": wrong,
             "MB before": before, "MB after": server.memory(),
         }  # fmt: skip
-
-
-def overload(subject: Subject, options) -> dict:
-    """Five times what it can answer, then what it usually can."""
-    singles, right, seconds = subject.singles(), subject.right(1), min(options.seconds, 30)
-    with serving(subject.place) as server:
-        drive(server, singles, None, 200, 2)
-        capacity = most_a_second(server, singles, right)
-        idle = drive(server, singles, right, 0.1 * capacity, min(seconds, 10))
-        usual = drive(server, singles, right, 0.7 * capacity, min(seconds, 10))
-        flood = drive(server, singles, right, 5 * capacity, seconds)
-        after = drive(server, singles, right, 0.5 * capacity, 5)
-        inside = histogram(server, "refusal_seconds")
-    return {
-        "capacity requests/s": round(capacity), "idle p50 ms": idle.percentile(50), "idle p99 ms": idle.percentile(99),
-        "p99 at 0.7 × capacity ms": usual.percentile(99), "errors at 0.7 × capacity": usual.errors,
-    } | flooded(flood, seconds) | {
-        "accepted p99 / idle p99": round(flood.percentile(99) / idle.percentile(99), 2),
-        "refusal p99 in the server ms": quantile(inside, 0.99), "refusal max in the server ms": quantile(inside, 1),
-        "recovered after s": after.last_trouble(2e-3 * usual.percentile(99)), "p99 after ms": after.percentile(99),
-        "errors after": after.errors,
-    }  # fmt: skip
-
-
-def flooded(flood: Outcome, seconds: float) -> dict:
-    """What became of too many requests; "since sent" leaves out what the generator itself was late."""
-    return {
-        "sent/s": round(flood.sent / seconds), "answered/s": round(flood.statuses[200] / flood.seconds),
-        "refused": flood.statuses[429], "broken": flood.broken, "wrong": flood.wrong,
-        "generator late p50 ms": percentile(flood.late, 50), "generator late p99 ms": percentile(flood.late, 99),
-        "refusal p50 ms": flood.percentile(50, 429), "refusal p99 ms": flood.percentile(99, 429),
-        "refusal p50 since sent ms": flood.since_sent(50, 429), "refusal p99 since sent ms": flood.since_sent(99, 429),
-        "accepted p50 ms": flood.percentile(50), "accepted p99 ms": flood.percentile(99),
-        "accepted p99 since sent ms": flood.since_sent(99),
-    }  # fmt: skip
-
-
-def histogram(server: Server, name: str) -> list[tuple[float, int]]:
-    """Upper bounds in seconds, and how many were no more than that, from /metrics."""
-    start = f"longtail_{name}_bucket{{"
-    lines = [line for line in request(server, "GET", "/metrics")[1].decode().splitlines() if line.startswith(start)]
-    return [(float(line.split('"')[1]), int(line.rpartition(" ")[2])) for line in lines]
-
-
-def quantile(found: list[tuple[float, int]], share: float) -> str:
-    """The bound, in milliseconds, that so many are within."""
-    total = found[-1][1]
-    return next(f"≤ {1000 * bound:g}" for bound, count in found if count >= share * total) if total else "none"
 
 
 def search(subject: Subject, options) -> dict:

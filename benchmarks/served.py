@@ -33,8 +33,8 @@ class Subject:
     def singles(self) -> list[bytes]:
         return [post("/v1/predict", json.dumps({"text": text}).encode()) for text in self.texts]
 
-    def batches(self) -> list[bytes]:
-        parts = [self.texts[at : at + BATCH] for at in range(0, TEXTS, BATCH)]
+    def batches(self, size: int = BATCH) -> list[bytes]:
+        parts = [self.texts[at : at + size] for at in range(0, TEXTS, size)]
         return [post("/v1/predict", json.dumps({"texts": part}).encode()) for part in parts]
 
     def right(self, size: int, model: Predictor | None = None) -> list[bytes | None]:
@@ -61,6 +61,10 @@ class Server:
         """MB of all its processes that are theirs alone, and mapped models once."""
         processes = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children()]
         return round(sum(one.memory_full_info().uss for one in processes) / 1e6, 1)
+
+    def processor_seconds(self) -> float:
+        """Processor time that it has taken so far, without its children."""
+        return sum(psutil.Process(self.process.pid).cpu_times()[:2])
 
     def workers(self) -> list[int]:
         return [one.pid for one in psutil.Process(self.process.pid).children()]

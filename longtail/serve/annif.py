@@ -14,6 +14,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -216,9 +217,11 @@ async def detect_language(request: Request) -> Response:
         raise Problem(400, f"languages must be one to {MOST_LANGUAGES} codes such as en")
     if not _detecting.acquire(blocking=False):
         raise overloaded()
+    detected = _detectors.submit(_shares, text[:LOOKED_AT], tuple(languages))
+    detected.add_done_callback(lambda _: _detecting.release())  # also where it was given up before it began
     try:
         async with asyncio.timeout(PATIENCE):
-            shares = await asyncio.to_thread(_shares, text[:LOOKED_AT], tuple(languages))
+            shares = await asyncio.wrap_future(detected)
     except TimeoutError:
         raise too_late(PATIENCE) from None
     results = [{"language": None if one == "unk" else one, "score": share} for one, share in shares.items()]
@@ -230,7 +233,8 @@ PATIENCE = 60.0  # seconds: dictionaries are loaded when they are first needed
 LOOKED_AT = 20_000  # characters of a text that tell its language
 
 
-_detecting = threading.BoundedSemaphore(4)  # at once: loading a dictionary takes a second of computing
+AT_ONCE = 4  # texts whose language is detected: loading a dictionary takes a second of computing
+_detecting, _detectors = threading.BoundedSemaphore(AT_ONCE), ThreadPoolExecutor(AT_ONCE, "language")
 
 
 def _shares(text: str, languages: tuple[str, ...]) -> dict[str, float]:
@@ -238,8 +242,6 @@ def _shares(text: str, languages: tuple[str, ...]) -> dict[str, float]:
         found = _detector(languages).proportion_in_each_language(text)
     except ValueError:
         raise Problem(400, "unsupported candidate languages") from None
-    finally:
-        _detecting.release()
     return dict(sorted(found.items(), key=lambda pair: pair[1], reverse=True))
 
 

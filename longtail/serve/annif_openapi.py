@@ -11,12 +11,15 @@ from longtail.serve.openapi import ref as _ref
 
 
 def document(language: str, detected: Sequence[str]) -> dict[str, Any]:
-    """The whole description: labels are in this language, and texts are known to be in one of these."""
+    """The whole description: labels are in this language, and texts are known to be in one of these.
+
+    An empty language counts as none, as in Annif.
+    """
     return {
         "openapi": "3.1.0",
         "info": {"title": "Annif's REST API, spoken by Longtail", "version": "v1"},
         "servers": [{"url": "/v1"}],
-        "paths": _paths(string(enum=[language]), string(enum=sorted(detected)) if detected else string()),
+        "paths": _paths(string(enum=[language, ""]), string(enum=sorted(detected)) if detected else string()),
         "components": {
             "schemas": SCHEMAS | {"Problem": OWN["Problem"]},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},

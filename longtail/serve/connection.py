@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from longtail.serve.guard import Guard
 from longtail.serve.meter import Meter
+from longtail.serve.overload import Refusal
 from longtail.serve.settings import Limits
 from longtail.serve.state import ARRIVED, LEAVING
 
@@ -44,6 +45,9 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._answered = False  # the request was refused when its headers were there; its body is of no use
+        self._resting = True  # nothing of the next request was read yet
+        self._begun = 0  # requests that began with the bytes read latest
+        self._refused: Refusal | None = None  # the answer to one of them, where the connection stays open
         self._read = 0.0  # when the latest bytes were read
         self.meter.gauge("connections", len(self.connections))
         if len(self.connections) > self.limits.connections:
@@ -63,10 +67,15 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what arrives before the headers are complete."""
-        self._head += len(data)
         self._read = time.perf_counter()
-        waiting = self._timer is not None
+        resting = self._resting and self._is_free()
+        if resting and self._refused_again(data):
+            return
+        self._head += len(data)
+        waiting, self._begun, self._refused = self._timer is not None, 0, None
         super().data_received(data)
+        if resting and self._refused is not None and self._begun == 1 and self._resting:
+            self.guard.known.keep(data, self._refused, self.headers)
         if self._answered and self._timer is None:  # more of the body is to come
             self._timer = self.loop.call_later(self.limits.arrival, self.transport.abort)
         if waiting and self._timer is not None and self._head > LONGEST_HEADERS and not self.transport.is_closing():
@@ -75,6 +84,8 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
+        self._resting = False
+        self._begun += 1
         self.scope[LEAVING] = self.leaving  # type: ignore[literal-required]
         self._await_headers()
 
@@ -95,13 +106,14 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of it is there."""
+        self._resting = True
         if not self._answered:
             self.scope[ARRIVED] = True  # type: ignore[literal-required]
             super().on_message_complete()
             return
         self._answered = False
         self._cancel_timer()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._await_next(self.timeout_keep_alive)
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP gets a problem like everything else."""
@@ -110,33 +122,68 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """A client does not read its answer."""
         super().pause_writing()
+        self.flow.pause_reading()  # or refusals would pile up
         self._unread = self.loop.call_later(self.limits.arrival, self.transport.abort)
 
     def resume_writing(self) -> None:
         """It has read."""
         super().resume_writing()
+        self.flow.resume_reading()
         if self._unread is not None:
             self._unread.cancel()
 
     # -- overload ------------------------------------------------------------------------------------------------------
 
+    def _is_free(self) -> bool:
+        """Whether no request of this connection is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _refused_again(self, data: bytes) -> bool:
+        """Refuse a whole request whose head is known, where the queue is full; it need not even be parsed."""
+        if not self.guard.state.queue.full or self.transport.is_closing():
+            return False
+        refusal = self.guard.known.find(data)
+        if refusal is None:
+            return False
+        self._cancel_timer()
+        self.transport.write(self._dated(refusal, refusal.kept))
+        self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
+        if self.timeout_keep_alive_task is None:
+            self._await_next(self.timeout_keep_alive)
+        return True
+
     def _turned_away(self) -> bool:
         """Refuse a request that finds the queue full, without a task of its own; whether it was."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        if not self._is_free():
             return False  # answers keep their order
         refusal = self.guard.turned_away(self.parser.get_method(), self.url, self.headers)
         if refusal is None:
             return False
         keep = self.parser.should_keep_alive() and not self.expect_100_continue
-        date = b"".join(b"%s: %s\r\n" % pair for pair in self.server_state.default_headers)
-        self.transport.write(STATUS_LINE[refusal.status] + date + (refusal.kept if keep else refusal.closed))
+        self.transport.write(self._dated(refusal, refusal.kept if keep else refusal.closed))
         if not keep:
             self.transport.close()
         self._answered = True
+        self._refused = refusal if keep else None
         self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
         return True
 
+    def _dated(self, refusal: Refusal, rest: bytes) -> bytes:
+        date = b"".join(b"%s: %s\r\n" % pair for pair in self.server_state.default_headers)
+        return STATUS_LINE[refusal.status] + date + rest
+
     # -- time ----------------------------------------------------------------------------------------------------------
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that was idle for too long; refusals do not set the timer anew, which would cost more."""
+        left = self._read + self.timeout_keep_alive - time.perf_counter()
+        if left > 0:
+            self._await_next(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _await_next(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def _await_headers(self) -> None:
         if self._timer is None:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longtail.errors import ConfigError, LongtailError
 from longtail.serve.headers import HEADERS
-from longtail.serve.overload import ANNIF, REFUSALS, WAITING, Headers, Refusal, Refusals, ending_of
+from longtail.serve.overload import ANNIF, REFUSALS, WAITING, Headers, KnownHeads, Refusal, Refusals, ending_of
 from longtail.serve.problems import LEFT, ClientLeft, Problem, overloaded
 from longtail.serve.settings import is_loopback
 from longtail.serve.state import NOTES, STATE, State
@@ -37,7 +37,7 @@ class Guard:
         token = state.settings.token
         self._token = None if token is None else _digest(f"Bearer {token}".encode())
         self._running = 0
-        self.refusals = Refusals(state.meter, state.log)
+        self.refusals, self.known = Refusals(state.meter, state.log), KnownHeads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
@@ -95,7 +95,10 @@ class Guard:
         With more requests than can be answered, this is what the server does most.
         """
         refusal = REFUSALS.get(ending_of(target)) if method == b"POST" else None
-        if refusal is None or not self.state.queue.full:
+        if refusal is None:
+            return None
+        if not self.state.queue.full:
+            self.state.queue.expect()
             return None
         try:
             self._admit("POST", target.decode("ascii").partition("?")[0], headers)

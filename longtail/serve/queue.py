@@ -4,11 +4,15 @@
     the thread:                                    └► a batch ─► predict ──┘
 
 Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
-the oldest of them takes along all that ask for the same.  So batches grow with the load, and there is no timer.
+the oldest of them takes along all that ask for the same, where enough texts wait: a few are done sooner one after the
+other.  So batches grow with the load, and there is no timer.
 
 A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
 before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
-more requests, only later; so fewer may wait (`busy_queue`) until nobody was refused for a moment.
+more requests, only later; so only a millisecond's work may wait, and never more than `busy_queue` texts; a request with
+more work waits alone, and not before the thread is half through with what it does.  Every moment it is asked anew
+whether what came was more work than there was time, and at least as much was refused as was not.  Refusals alone would
+not tell: a queue that short refuses some of what could be done, and must not keep itself up.
 """
 
 from __future__ import annotations
@@ -52,7 +56,9 @@ class Job:
     since: float = field(default_factory=time.monotonic)
 
 
-CALM = 0.2  # seconds without a refusal that end an overload
+CALM = 0.2  # seconds after which an overload ends, or does not
+BUSY = 0.001  # seconds of work that may wait in one
+FEW = 8  # texts: fewer take as long one after the other as together, and the first is answered sooner
 
 
 class Queue:
@@ -62,28 +68,69 @@ class Queue:
         self.limits, self.meter = limits, meter
         self.loop = asyncio.get_running_loop()
         self._waiting: deque[Job] = deque()
-        self._texts = 0
+        self._texts = self._expected = 0
         self._changed = threading.Condition()
         self._closed = False
-        self._overloaded = 0.0  # until when, by time.monotonic
+        self._overloaded = 0.0  # until when at least, by time.monotonic; 0 without an overload
+        self._refused = self._accepted = self._accepted_texts = 0  # in the moment that is looked at
+        self._pace = BUSY / limits.busy_queue  # seconds of the processor that a text takes, of late
+        self._usual = 1.0  # texts of a request, of late
+        self._half_done = 0.0  # when the thread will be, by time.monotonic; 0 where it does nothing
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
 
     @property
     def full(self) -> bool:
-        """Whether not even one text more may wait."""
-        return not self._has_room(1)
+        """Whether not even one request more may wait, beside those that are about to be submitted.
 
-    def _has_room(self, texts: int) -> bool:
-        waiting, now = len(self._waiting), time.monotonic()
-        most = self.limits.queue if now >= self._overloaded else min(self.limits.busy_queue, self.limits.queue)
-        if waiting == 0 or (waiting < most and self._texts + texts <= self.limits.queue_texts):
+        How many texts it has is not known before it is read; in an overload it counts as many as others of late.
+        """
+        texts = max(1, round(self._usual)) if self._overloaded else 1
+        return not self._has_room((self._expected + 1) * texts, self._expected)
+
+    def expect(self) -> None:
+        """One more is about to be submitted: requests that are read together must not all find the same room."""
+        if self._expected == 0:
+            self.loop.call_soon(self._expect_nobody)  # what was read runs right after
+        self._expected += 1
+
+    def _expect_nobody(self) -> None:
+        self._expected = 0
+
+    def _has_room(self, texts: int, expected: int = 0) -> bool:
+        waiting, now, limits = len(self._waiting) + expected, time.monotonic(), self.limits
+        most, most_texts = limits.queue, limits.queue_texts
+        busy = self._is_overloaded(now)
+        if busy:
+            fewer = min(limits.busy_queue, int(BUSY / self._pace))
+            most, most_texts = min(fewer, most), min(fewer, most_texts)
+        alone = waiting == 0 and not (busy and now < self._half_done)
+        if alone or (waiting < most and self._texts + texts <= most_texts):
             return True
-        self._overloaded = now + CALM
+        if not self._overloaded:
+            self._overload(now)
+        self._refused += 1
         return False
+
+    def _is_overloaded(self, now: float) -> bool:
+        """Whether more comes than can be done: looked at again after a moment."""
+        if self._overloaded and now >= self._overloaded:
+            goes_on = self._is_too_much(now - self._overloaded + CALM) and now < self._overloaded + CALM
+            self._overload(now if goes_on else -CALM)
+        return self._overloaded > 0
+
+    def _is_too_much(self, seconds: float) -> bool:
+        """Whether what came in so many seconds would have taken longer, as far as what was accepted tells."""
+        came = self._refused + self._accepted
+        work = came * self._pace * self._accepted_texts / max(1, self._accepted)
+        return self._refused >= max(1, self._accepted) and work > seconds
+
+    def _overload(self, now: float) -> None:
+        self._overloaded, self._refused, self._accepted, self._accepted_texts = now + CALM, 0, 0, 0
 
     def submit(self, work: Work, texts: list[str], seconds: float) -> asyncio.Future[Sequence[Any]]:
         """The results, in time; cancel it to be forgotten.  Raises where too many wait."""
+        self._usual += (len(texts) - self._usual) / 8
         if not self._has_room(len(texts)):
             raise overloaded()
         job = Job(work, texts, time.monotonic() + seconds, self.loop.create_future())
@@ -91,6 +138,8 @@ class Queue:
             self._waiting.append(job)
             self._texts += len(texts)
             self._changed.notify()
+        self._accepted += 1
+        self._accepted_texts += len(texts)
         self.meter.waiting(len(self._waiting), self._texts)
         return job.done
 
@@ -123,7 +172,8 @@ class Queue:
     def _taken(self) -> list[Job]:
         first = self._waiting.popleft()
         batch, size, rest = [first], len(first.texts), deque[Job]()
-        while self._waiting and first.work.mergeable and size < self.limits.batch:
+        few = self._texts < FEW  # with the first
+        while self._waiting and first.work.mergeable and size < self.limits.batch and not few:
             job = self._waiting.popleft()
             if job.work.key == first.work.key and size + len(job.texts) <= self.limits.batch:
                 batch.append(job)
@@ -134,15 +184,19 @@ class Queue:
         return batch
 
     def _do(self, batch: list[Job], started: float) -> None:
-        texts = [text for job in batch for text in job.texts]
+        texts, before = [text for job in batch for text in job.texts], time.thread_time()
+        self._half_done = started + len(texts) * self._pace / 2
         try:
             results, error = batch[0].work.run(texts), None
         except Exception as raised:  # whatever it is, the thread goes on and the clients are told
             results, error = [], raised
+        self._half_done = 0.0
         if error is not None and len(batch) > 1:
             for job in batch:  # what one of them brought must not hurt the others
                 self._do([job], started)
             return
+        # Not by the clock: what others do on this machine would make texts look slow, and too few would wait.
+        self._pace += ((time.thread_time() - before) / len(texts) - self._pace) / 8
         self.meter.batch(len(texts), time.monotonic() - started, [started - job.since for job in batch])
         self._tell(self._deliver, batch, results, error)
 

@@ -22,6 +22,7 @@ from longtail import fit
 from longtail.corpus import Splits
 from longtail.judge.validation import calibrate
 from longtail.predict.predictor import Predictor
+from longtail.serve.queue import CALM
 from tests.full_disk import limit
 from tests.planted import planted_corpus, word
 from tests.serving import ROOT, Server, running, together
@@ -182,6 +183,7 @@ def test_a_full_queue_refuses_at_once(slow: Server):
 @contextmanager
 def full(server: Server, tmp_path: Path) -> Iterator[None]:
     """With its queue full: one request is predicted, three wait."""
+    time.sleep(2 * CALM)  # whoever was refused before was told so by now; until then fewer may wait
     end = tmp_path / "end"
     asked = [threading.Thread(target=server.predict, kwargs={"text": text}) for text in (f"until {end}", "a", "b", "c")]
     asked[0].start()
@@ -226,6 +228,29 @@ def test_a_connection_outlives_a_refusal_and_the_rest_of_the_body_is_ignored(slo
         closing = slow.ask("POST", "/v1/predict", body, JSON | {"Connection": "close"})
     assert refused.startswith(b"HTTP/1.1 429 ") and again.startswith(b"HTTP/1.1 429 ")
     assert closing.status == 429 and closing.headers["Connection"] == "close"
+
+
+def test_a_known_head_is_refused_unparsed_and_answered_when_there_is_room(slow: Server, tmp_path: Path):
+    body = b'{"text": "tiger"}'
+    asked = (
+        b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", slow.port), 10) as raw:
+        with full(slow, tmp_path):
+            refusals = []
+            for data in (asked + body, asked + body, asked + body[::-1]):
+                raw.sendall(data)
+                refusals.append(raw.recv(65536))
+            raw.sendall(asked + body + asked + body)  # two in one piece get two answers
+            twice = raw.recv(65536)
+            while twice.count(b"HTTP/1.1 ") < 2:
+                twice += raw.recv(65536)
+        wait_for(lambda: "longtail_queue_requests 0" in slow.get("/metrics").body.decode(), 20)
+        raw.sendall(asked + body)
+        answer = raw.recv(65536)
+    assert [one.partition(b"date: ")[0] for one in refusals] == [b"HTTP/1.1 429 Too Many Requests\r\n"] * 3
+    assert len({len(one) for one in refusals}) == 1 and twice.count(b"HTTP/1.1 429 ") == 2
+    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_body_that_does_not_end_after_a_refusal_ends_the_connection(slow: Server, tmp_path: Path):

@@ -131,6 +131,17 @@ def test_it_refuses_as_annif_does(server: Server):
         assert server.post("/v1/detect-language", {"text": "a", "languages": languages}).status == 400, languages
 
 
+def test_an_empty_language_counts_as_none_and_the_description_says_so(server: Server):
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    address = "/v1/projects/subjects/suggest"
+    assert [server.ask("POST", address, f"text=x&language={given}", form).status for given in ("", "en", "xx")] == [
+        200, 200, 400,
+    ]  # fmt: skip
+    paths = server.get("/openapi-annif.json").json["paths"]
+    body = paths["/projects/{project_id}/suggest"]["post"]["requestBody"]["content"]
+    assert body["application/x-www-form-urlencoded"]["schema"]["properties"]["language"]["enum"] == ["en", ""]
+
+
 def test_metadata_is_let_pass(server: Server, model: Predictor):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = server.ask("POST", "/v1/projects/subjects/suggest", f"text={word(3)}&metadata_title=x&project=y", form)

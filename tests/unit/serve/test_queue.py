@@ -12,7 +12,7 @@ import pytest
 
 from longtail.serve.meter import Meter
 from longtail.serve.problems import Problem
-from longtail.serve.queue import CALM, Queue
+from longtail.serve.queue import BUSY, CALM, FEW, Queue
 from longtail.serve.settings import Limits
 
 
@@ -23,9 +23,11 @@ class Shout:
     key: str = "a"
     mergeable: bool = True
     go: threading.Event = field(default_factory=threading.Event)
+    begun: threading.Event = field(default_factory=threading.Event)
     seen: list[list[str]] = field(default_factory=list)
 
     def run(self, texts: list[str]) -> Sequence[str]:
+        self.begun.set()
         self.go.wait(5)
         self.seen.append(texts)
         if "bad" in texts:
@@ -50,25 +52,41 @@ def test_what_waits_becomes_one_batch_and_everyone_gets_his_own():
     async def work(queue: Queue) -> None:
         first = queue.submit(shout, ["x"], 9)
         await asyncio.sleep(0.05)
-        rest = [queue.submit(shout, [f"a{at}", f"b{at}"], 9) for at in range(3)]
+        rest = [queue.submit(shout, [f"a{at}", f"b{at}"], 9) for at in range(FEW // 2)]
         shout.go.set()
         assert await first == ["X"]
-        assert [await one for one in rest] == [["A0", "B0"], ["A1", "B1"], ["A2", "B2"]]
+        assert [await one for one in rest] == [[f"A{at}", f"B{at}"] for at in range(FEW // 2)]
 
     with_queue(work)
-    assert [len(batch) for batch in shout.seen] == [1, 6]
+    assert [len(batch) for batch in shout.seen] == [1, FEW]
 
 
-@pytest.mark.parametrize(("mergeable", "batch", "sizes"), [(True, 2, [1, 2, 1]), (False, 64, [1, 1, 1, 1])])
+def test_few_texts_are_predicted_one_after_the_other():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.sleep(0.05)
+        rest = [queue.submit(shout, [str(at)], 9) for at in range(FEW - 1)]
+        shout.go.set()
+        await asyncio.gather(first, *rest)
+
+    with_queue(work)
+    assert [len(batch) for batch in shout.seen] == [1] * FEW
+
+
+@pytest.mark.parametrize(
+    ("mergeable", "batch", "sizes"), [(True, 6, [1, 6, *[1] * 5]), (True, 64, [1, 11]), (False, 64, [1] * 12)]
+)
 def test_batches_have_a_limit_and_some_work_stays_apart(mergeable: bool, batch: int, sizes: list[int]):
     shout = Shout(mergeable=mergeable)
 
     async def work(queue: Queue) -> None:
         first = queue.submit(shout, ["x"], 9)
         await asyncio.sleep(0.05)
-        rest = [queue.submit(shout, [str(at)], 9) for at in range(3)]
+        rest = [queue.submit(shout, [str(at)], 9) for at in range(11)]
         shout.go.set()
-        assert [await one for one in (first, *rest)] == [["X"], ["0"], ["1"], ["2"]]
+        assert [await one for one in (first, *rest)] == [["X"], *([str(at)] for at in range(11))]
 
     with_queue(work, batch=batch)
     assert [len(each) for each in shout.seen] == sizes
@@ -81,7 +99,7 @@ def test_other_work_keeps_its_turn():
         futures = [queue.submit(one, ["x"], 9)]
         await asyncio.sleep(0.05)
         for kind in (other, one, other):
-            futures.append(queue.submit(kind, [kind.key], 9))
+            futures.append(queue.submit(kind, [kind.key] * FEW, 9))
         for at, future in enumerate(futures):
             future.add_done_callback(lambda _, at=at: order.append(at))
         other.go.set()
@@ -141,14 +159,108 @@ def test_a_burst_may_fill_the_queue_and_after_a_refusal_fewer_may_wait():
         while queue._waiting:
             await asyncio.sleep(0.001)
         queue._overloaded = time.monotonic() + 60  # as the refusal set it, but for longer than any machine takes
+        queue._pace = BUSY / 100  # the texts are fast, as this machine may not be
         waiting = [queue.submit(shout, ["y"], 9) for _ in range(2)]
-        assert queue.full and queue._overloaded < time.monotonic() + CALM + 1
-        queue._overloaded = 0.0  # nobody was refused for a moment
+        assert queue.full
+        queue._overloaded = 0.0  # few were refused for a moment
         waiting += [queue.submit(shout, ["y"], 9) for _ in range(2)]
         shout.go.set()
         await asyncio.gather(first, *waiting)
 
     with_queue(work, queue=4, busy_queue=2)
+
+
+@pytest.mark.parametrize(
+    ("refused", "accepted", "texts", "ago", "goes_on"),
+    [
+        (15, 5, 5, 0, True),  # 20 requests of a text that takes 0.02 s, in 0.2 s and a bit
+        (15, 5, 20, 0, True),
+        (5, 5, 5, 0, False),  # that many could be done
+        (5, 5, 20, 0, True),  # but not if each has four texts
+        (15, 16, 16, 0, False),  # most were accepted
+        (0, 0, 0, 0, False),
+        (15, 5, 5, CALM, False),  # too long ago to tell
+    ],
+)
+def test_an_overload_goes_on_while_more_comes_than_can_be_done(
+    refused: int, accepted: int, texts: int, ago: float, goes_on: bool
+):
+    async def work(queue: Queue) -> None:
+        queue._overload(100 - CALM - ago)
+        assert queue._is_overloaded(99.9 - ago)
+        queue._pace, queue._refused, queue._accepted, queue._accepted_texts = 0.02, refused, accepted, texts
+        assert queue._is_overloaded(100.01) == goes_on
+        assert queue._is_overloaded(100.02) == goes_on and queue._refused == queue._accepted == 0
+
+    with_queue(work)
+
+
+def test_in_an_overload_a_large_request_waits_alone_or_is_refused():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        await asyncio.to_thread(shout.begun.wait, 5)
+        queue._overloaded, queue._pace = time.monotonic() + 60, BUSY / 100
+        queue._half_done = time.monotonic() + 60
+        with pytest.raises(Problem):  # it would wait for nearly twice as long as it takes
+            queue.submit(shout, ["y"] * 4, 9)
+        assert not queue.full  # one text would not
+        queue._usual = 4.0
+        assert queue.full  # but of late requests had more
+        queue._half_done, queue._usual = time.monotonic(), 4.0
+        assert not queue.full
+        large = queue.submit(shout, ["y"] * 4, 9)
+        for texts in (["z"], ["z"] * 4):
+            with pytest.raises(Problem):
+                queue.submit(shout, texts, 9)
+        shout.go.set()
+        assert await large == ["Y"] * 4 and await first == ["X"]
+        assert queue._half_done == 0  # nothing is being done
+
+    with_queue(work, queue=4, queue_texts=16, busy_queue=2)
+
+
+def test_in_an_overload_no_more_than_a_millisecond_s_work_waits():
+    shout = Shout()
+
+    async def work(queue: Queue) -> None:
+        first = queue.submit(shout, ["x"], 9)
+        while queue._waiting:
+            await asyncio.sleep(0.001)
+        queue._overloaded, queue._pace = time.monotonic() + 60, BUSY / 3.5
+        waiting = [queue.submit(shout, ["y"], 9) for _ in range(3)]
+        assert queue.full
+        with pytest.raises(Problem):
+            queue.submit(shout, ["z"], 9)
+        shout.go.set()
+        await asyncio.gather(first, *waiting)
+
+    with_queue(work, queue=8, queue_texts=16, busy_queue=8)
+
+
+def test_how_long_a_text_takes_is_learnt():
+    shout = Shout()
+    shout.go.set()
+
+    async def work(queue: Queue) -> None:
+        queue._pace = 1.0
+        await queue.submit(shout, ["x"] * 10, 9)
+        assert 7 / 8 <= queue._pace < 1  # an eighth of the way to what it took now
+
+    with_queue(work, texts=10)
+
+
+def test_requests_that_are_read_together_do_not_all_find_the_same_room():
+    async def work(queue: Queue) -> None:
+        for _ in range(4):
+            assert not queue.full
+            queue.expect()
+        assert queue.full
+        await asyncio.sleep(0)  # whoever was expected has come by now, or does not come
+        assert not queue._expected
+
+    with_queue(work, queue=4)
 
 
 def test_who_left_or_came_too_late_is_not_predicted():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from longtail import fit
 from longtail.corpus import Label, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.predict.predictor import Predictor
+from longtail.serve import annif
 from longtail.serve.app import build
 from longtail.serve.control import Alone
 from longtail.serve.guard import Guard
@@ -150,6 +152,19 @@ def test_texts_of_a_transformer_may_not_be_merged_if_company_changes_a_bit(
 
     monkeypatch.setattr(Predictor, "rank", dependent)
     assert not open_served("linear", place).mergeable
+
+
+def test_a_text_that_is_given_up_before_its_language_is_detected_leaves_its_place(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(annif, "PATIENCE", 0.01)
+    end = threading.Event()
+    busy = [annif._detectors.submit(end.wait, 60) for _ in range(annif.AT_ONCE)]
+    ask = ("POST", "/v1/detect-language", {"text": "x", "languages": ["en"]})
+    answers = asked(place, Predictor, *[ask] * (annif.AT_ONCE + 1))
+    end.set()
+    assert [status for status, _ in answers] == [504] * (annif.AT_ONCE + 1)  # a place that is not left gives 503
+    assert all(one.result(60) for one in busy)
 
 
 def test_files_of_the_page_are_served_with_type_and_tag(tmp_path: Path):
