@@ -16,7 +16,7 @@ from longtail.kernels.borders import check, check_shape
 from longtail.kernels.csr import Rows
 from longtail.kernels.products import table_of, tile_products
 from longtail.kernels.standalone import standalone
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import PerThread, in_threads
 
 TILE = 16  # texts that go through the block while a row of it is in the cache
 
@@ -35,19 +35,50 @@ class Encoding:
         check(scales is None or scales.shape == (len(vectors),), "scales of token vectors are more or fewer")
         table, block = table_of(vectors, scales), table_of(np.ascontiguousarray(residual, np.float32), None)
         gates = np.empty(0, np.float32) if identity is None else np.ascontiguousarray(identity, np.float32)
-        self._dim, self._run = dim, _encode.bound(table, block, np.ascontiguousarray(offset, np.float32), gates)
+        self._dim, self._arrays = dim, (table, block, np.ascontiguousarray(offset, np.float32), gates)
+        self._given = vectors, residual, offset, identity, scales
+        self._run, self._desks = _encode.bound(*self._arrays), PerThread(lambda: _Desk(self._arrays, dim))
+
+    def __reduce__(self) -> tuple:
+        return Encoding, self._given
 
     def __call__(self, bags: Rows, threads: int | None = None) -> np.ndarray:
         """x̂ of every bag, (bags, dim) float32."""
         check(len(bags[0]) > 0 and len(bags[1]) == len(bags[2]), "bags: entries lack a token or a weight")
+        if len(bags[0]) == 2 and len(bags[1]) <= ON_DESK and self._desks.here is not None:
+            return self._desks.here.vector(bags)
         vectors = np.empty((len(bags[0]) - 1, self._dim), np.float32)
 
         def part(start: int, stop: int) -> None:
             sums = np.empty((2, min(TILE, stop - start), self._dim), np.float32)
-            check(self._run(*bags, start, stop, sums, vectors) == 0, "bags: a token has no vector, or a row no entries")
+            check(self._run(*bags, start, stop, sums, vectors) == 0, MISTAKEN)
 
         in_threads(part, len(vectors), threads)
         return vectors
+
+
+class _Desk:
+    """Arrays for one short bag, which a thread keeps from one to the next."""
+
+    def __init__(self, arrays: tuple, dim: int):
+        self._starts = np.zeros(2, np.int64)
+        self._tokens, self._weights = np.zeros(ON_DESK, np.int32), np.zeros(ON_DESK, np.float32)
+        self._vectors, sums = np.zeros((1, dim), np.float32), np.zeros((2, 1, dim), np.float32)
+        bag = self._starts, self._tokens, self._weights
+        self._call = _encode.ready(*arrays, *bag, 0, 1, sums, self._vectors)
+
+    def vector(self, bag: Rows) -> np.ndarray:
+        """x̂ of a bag, (1, dim)."""
+        (start, stop), count = bag[0].tolist(), len(bag[1])
+        check(0 <= start <= stop <= count, MISTAKEN)
+        self._starts[:] = start, stop
+        self._tokens[:count], self._weights[:count] = bag[1:]
+        check(self._call() == 0, MISTAKEN)
+        return self._vectors.copy()
+
+
+MISTAKEN = "bags: a token has no vector, or a row no entries"
+ON_DESK = 1024  # entries of a bag for which there is room
 
 
 @standalone

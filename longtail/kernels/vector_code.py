@@ -254,3 +254,27 @@ def as_float(context, number):
         return arguments[0] if number == types.float32 else builder.sitofp(arguments[0], _FLOAT)
 
     return types.float32(number), code
+
+
+@intrinsic
+def reaching(context, numbers, at, least):
+    """Which of the LANES float32 numbers from a place on are at least as large: a bit each, that of the first lowest."""
+
+    def code(context, builder, signature, arguments):
+        given = context.make_array(signature.args[0])(context, builder, arguments[0])
+        here = _loaded(builder, given.data, arguments[1], _FLOAT, LANES)
+        there = _beside_each_other(builder, [arguments[2]] * LANES)
+        bits = builder.bitcast(builder.fcmp_ordered(">=", here, there), ir.IntType(LANES))
+        return builder.zext(bits, _INT64)
+
+    return types.uint64(numbers, types.intp, types.float32), code
+
+
+@intrinsic
+def lowest_bit(context, bits):
+    """The place of the lowest bit that is set; there must be one."""
+
+    def code(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), code

@@ -20,6 +20,7 @@ from longtail.invariants import Array, Number, agree
 from longtail.kernels import label_rows as kernels
 from longtail.kernels.fusion import fused_top, weighed_top
 from longtail.kernels.graph_search import Links, walk
+from longtail.kernels.opening import Opening
 from longtail.kernels.paths import opened
 from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
 from longtail.precision import FP32, STORED, as_floats, precision_of, stored_as
@@ -126,6 +127,10 @@ class LabelRows:
         """The k best labels of the clusters given, by σ(logit) · belief in the cluster."""
         self._fit(vectors)
         return Ranking(*rank_members(self._table, self._members, vectors, clusters.labels, clusters.belief, k))
+
+    def opening(self, clusters: LabelRows, beam: int, weight: float) -> Opening:
+        """What `top_inside` finds in the clusters of `clusters.top`, by their beliefs to the power of `weight`."""
+        return Opening(clusters._table, self._table, self._members, beam, weight)
 
     def top_fused(self, vectors: np.ndarray, shortlist: Shortlist, beta: float, k: int) -> Ranking:
         """The k best labels of a shortlist, by β·σ(logit) + (1 − β)·belief."""
