@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.kernels.bag import add_up
+from longtail.kernels.bag import ANY_ORDER, add_up
 from longtail.kernels.borders import check, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
-from longtail.kernels.products import table_of, tile_products
+from longtail.kernels.products import as_float, table_of, tile_products
 from longtail.kernels.standalone import standalone
 from longtail.kernels.threads import PerThread, in_threads
 
@@ -38,6 +39,7 @@ class Encoding:
         self._dim, self._arrays = dim, (table, block, np.ascontiguousarray(offset, np.float32), gates)
         self._given = vectors, residual, offset, identity, scales
         self._run, self._desks = _encode.bound(*self._arrays), PerThread(lambda: _Desk(self._arrays, dim))
+        self._explain = _explain.bound(*self._arrays)
 
     def __reduce__(self) -> tuple:
         return Encoding, self._given
@@ -55,6 +57,23 @@ class Encoding:
 
         in_threads(part, len(vectors), threads)
         return vectors
+
+    def explained(self, bag: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the tokens of one bag add to ⟨row, x̂⟩ of some rows (rows, dim), (rows, tokens) float64.
+
+        With it x̂, (1, dim), and what no token adds, (rows,).  Blocks are piecewise linear: around x̂, with p = [s > 0],
+
+            gated       ⟨w, x̂⟩ = ⟨a⊙w, identity⊙s + R(p⊙s) + offset⟩                a = [x̂ > 0]
+            residual    ⟨w, x̂⟩ = ⟨w, p⊙s⟩ + ⟨a⊙w, R(p⊙s) + offset⟩                  a = [R(p⊙s) + offset > 0]
+        """
+        check(len(bag[0]) == 2 and len(bag[1]) == len(bag[2]), "one bag whose entries have a token and a weight")
+        check_shape(rows, (len(rows), self._dim), "rows to explain")
+        count, vector = len(rows), np.empty((1, self._dim), np.float32)
+        values, constants = np.empty((count, len(bag[1]))), np.empty(count)
+        sums, directions = np.empty((2, 1, self._dim), np.float32), np.empty((count, self._dim))
+        given = np.ascontiguousarray(rows, np.float32), directions, constants, values
+        check(self._explain(*bag, sums, vector, *given) == 0, MISTAKEN)
+        return vector, values, constants
 
 
 class _Desk:
@@ -100,3 +119,59 @@ def _encode(table, block, offset, identity, starts, tokens, weights, start, stop
                 else:
                     out[at, d] = positive[at, d] + max(out[at, d] + offset[d], np.float32(0))
     return 0
+
+
+@standalone(fastmath=ANY_ORDER)
+def _explain(
+    table, block, offset, identity, starts, tokens, weights, sums, vectors, rows, directions, constants, values
+):  # fmt: skip
+    """`directions` (rows, dim) is room for what s is multiplied with."""
+    if starts[0] != 0 or starts[1] != len(tokens):
+        return 1
+    if _encode(table, block, offset, identity, starts, tokens, weights, 0, 1, sums, vectors) != 0:
+        return 1
+    gated, whole = len(identity) > 0, sums[0, 0]
+    for row in range(len(rows)):
+        constants[row] = _turn(rows[row], block[0], offset, identity, gated, whole, vectors[0], directions[row])
+    _add_tokens(table, tokens, weights, directions, values)
+    return 0
+
+
+@compiled(fastmath=ANY_ORDER)
+def _turn(row, block, offset, identity, gated, whole, vector, direction):
+    """The row as it meets s, into `direction`; returns what no token adds."""
+    constant = 0.0
+    for d in range(len(row)):
+        direction[d] = 0
+    for d in range(len(row)):
+        if vector[d] > (np.float32(0) if gated else max(whole[d], np.float32(0))):
+            constant += np.float64(row[d]) * offset[d]
+            _add_times(np.float64(row[d]), block[d], direction)
+    for d in range(len(row)):
+        direction[d] = direction[d] if whole[d] > 0 else 0.0
+        if gated and vector[d] > 0:
+            direction[d] += np.float64(identity[d]) * row[d]
+        elif not gated and whole[d] > 0:
+            direction[d] += row[d]
+    return constant
+
+
+@compiled(fastmath=ANY_ORDER)
+def _add_times(factor, numbers, totals):
+    for d in range(len(totals)):
+        totals[d] += factor * numbers[d]
+
+
+@compiled(fastmath=ANY_ORDER)
+def _add_tokens(table, tokens, weights, directions, values):
+    """weight · ⟨direction, token vector⟩, (directions, tokens)."""
+    vectors, scales = table
+    for at in range(len(tokens)):
+        token, weight = tokens[at], np.float64(weights[at])
+        if len(scales) > 0:
+            weight *= scales[token]
+        for row in range(len(directions)):
+            total = 0.0
+            for d in range(directions.shape[1]):
+                total += directions[row, d] * as_float(vectors[token, d])
+            values[row, at] = weight * total

@@ -29,6 +29,7 @@ from longtail.kernels.tables import (
     OneVector,
     Table,
     code_room,
+    likeliest_of,
     logit_room,
     nothing_found,
     sigmoid,
@@ -62,6 +63,7 @@ class Room(NamedTuple):
     own_codes: np.ndarray  # (1, dim) int16: the vector that meets labels
     own_scales: np.ndarray  # (1,) float32
     opened: np.ndarray  # (beam,) int32: open clusters
+    logits: np.ndarray  # (beam,) float32: theirs
     beliefs: np.ndarray  # (beam,) float32: b^weight
     rows: np.ndarray  # int32: rows of labels in open clusters
     within: np.ndarray  # int32: in which of the open clusters each is
@@ -112,6 +114,14 @@ class Opening:
         in_slices(part, len(documents), RANKING)
         return best
 
+    def opened(self, openers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The clusters that one document opens and the beliefs in them, (1, beam) each, in any order.
+
+        They are known where it is the document that this thread ranked last.
+        """
+        known = self._desks.here.opened(openers) if self._beam else None  # type: ignore[union-attr]
+        return likeliest_of(self.clusters, openers, self._beam) if known is None else known
+
     def _count(self, documents: int) -> None:
         """Make the sketch of labels when it is worth it; threads that do at the same time make the same."""
         self._asked += documents
@@ -123,9 +133,10 @@ class Opening:
         """For so many documents."""
         logits, places, values = logit_room(documents, len(self.clusters))
         codes = *code_room(len(logits), self.clusters), *code_room(1, self.table)
-        opened = np.empty(self._beam, np.int32), np.empty(self._beam, np.float32)
+        beliefs = np.empty((2, self._beam), np.float32)
         rows, scores = self._members.room(self._beam)
-        return logits, Room(places, values, *codes, *opened, rows, np.empty_like(rows), scores)
+        inside = rows, np.empty_like(rows), scores
+        return logits, Room(places, values, *codes, np.empty(self._beam, np.int32), beliefs[0], beliefs[1], *inside)
 
     def ready(self, opener: OneVector, document: OneVector, room: tuple, best: tuple) -> Callable[[], int]:
         """The call for one document, in arrays that stay."""
@@ -139,6 +150,13 @@ class _Desk:
     def __init__(self, opening: Opening):
         self._opening, self._room, self._k = opening, opening.room(1), -1
         self._vectors = OneVector(opening.clusters), OneVector(opening.table)
+
+    def opened(self, openers: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The clusters that this document opened and beliefs in them, if it was the last one."""
+        if self._k < 0 or not np.array_equal(self._vectors[0].vectors, openers):
+            return None
+        room = self._room[1]
+        return room.opened[None].copy(), 1 / (1 + np.exp(-room.logits[None]))
 
     def rank(self, openers: np.ndarray, documents: np.ndarray, best: tuple) -> tuple[np.ndarray, np.ndarray]:
         """The labels and scores of one document; `best` is what stands where there are none."""
@@ -187,11 +205,11 @@ def _open(clusters, biases, sketch, openers, document, at, logits, weight, room)
         picked_products(openers, document, clusters, room.places, count, room.values)
         for place in range(count):
             room.values[place] += biases[room.places[place]]
-        keep_largest_unsorted(room.places, room.values, count, room.opened, room.beliefs)
+        keep_largest_unsorted(room.places, room.values, count, room.opened, room.logits)
     else:
-        keep_largest_in(logits, room.places, room.values, room.opened, room.beliefs)
+        keep_largest_in(logits, room.places, room.values, room.opened, room.logits)
     for place in range(len(room.opened)):
-        room.beliefs[place] = sigmoid(room.beliefs[place]) ** np.float32(weight)
+        room.beliefs[place] = sigmoid(room.logits[place]) ** np.float32(weight)
 
 
 @compiled

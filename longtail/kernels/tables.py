@@ -90,16 +90,16 @@ class OneVector:
     """The vector of one document as loops take it beside the rows of a table, in arrays that stay where they are."""
 
     def __init__(self, table: Table):
-        self._vectors = np.zeros((1, table.rows.shape[1]), np.float32)
-        self.queries: Numbers = self._vectors, NO_SCALES
+        self.vectors = np.zeros((1, table.rows.shape[1]), np.float32)
+        self.queries: Numbers = self.vectors, NO_SCALES
         self._turn: Callable[[], int] | None = None
         if table.scales is not None:
-            self.queries = np.zeros(self._vectors.shape, np.int16), np.zeros(1, np.float32)
-            self._turn = turned_to_integers.ready(self._vectors, *self.queries)
+            self.queries = np.zeros(self.vectors.shape, np.int16), np.zeros(1, np.float32)
+            self._turn = turned_to_integers.ready(self.vectors, *self.queries)
 
     def take(self, vectors: np.ndarray) -> None:
         """Put the vector of the next document, (1, dim), in the place of the last."""
-        self._vectors[:] = vectors
+        self.vectors[:] = vectors
         if self._turn is not None:
             self._turn()
 

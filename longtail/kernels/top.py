@@ -102,7 +102,7 @@ def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-un
     for first in range(0, whole, LANES):
         bits = _reaching(scores, first, least)
         while bits != 0:
-            at = first + np.int64(_lowest_bit(bits))
+            at = first + int(_lowest_bit(bits))
             bits &= bits - np.uint64(1)
             places[count], values[count] = at, scores[at]
             count += 1

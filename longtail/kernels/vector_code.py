@@ -258,7 +258,7 @@ def as_float(context, number):
 
 @intrinsic
 def reaching(context, numbers, at, least):
-    """Which of the LANES float32 numbers from a place on are at least as large: a bit each, that of the first lowest."""
+    """Which of the LANES float32 numbers from a place on are at least as large: a bit each, the lowest bit first."""
 
     def code(context, builder, signature, arguments):
         given = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -66,11 +66,17 @@ class Instance:
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """What the words of one document add to ⟨w_l, x̂⟩, and the cluster of each label where it was opened."""
         read: Any = self.ranker.encoder.read(documents)
-        opened = open_clusters(self.shortlister, read, self.beam)
+        opened = self._opened(read)
         rows, biases = self.ranker.rows.of(labels)
         _, words = self.ranker.encoder.explained(documents, rows, read)
         assert self.ranker.rows.clusters is not None
         return Reasons(words.with_bias(biases), self.ranker.rows.clusters.proposals(opened, labels))
+
+    def _opened(self, read: Any) -> Shortlist:  # noqa: ANN401 - what the encoder reads
+        """The clusters that one document opens, in any order."""
+        if self._opening is None:
+            return open_clusters(self.shortlister, read, self.beam)
+        return Shortlist(*self._opening.opened(self.shortlister.vectors(read)))
 
     def with_labels(self, read: Any, new: Described) -> Instance:  # noqa: ANN401 - what the encoder reads
         """With new labels, each in the cluster that the mean of its texts opens first; `read` is of `with_known`."""

@@ -107,7 +107,7 @@ def test_labels_that_score_alike_stand_by_their_numbers():
 
 
 def test_a_score_in_numbers():
-    """Logits 0 and ln 3: σ = 1/2 and 3/4; a label scores 3/4 · (1/2)² in the first cluster, 1/2 · (3/4)² in the other."""
+    """σ is 1/2 at 0 and 3/4 at ln 3: one label scores 3/4 · (1/2)² in its cluster, the other one 1/2 · (3/4)²."""
     log3 = np.float32(np.log(3))
     clusters = Table(np.array([[0.0], [log3]], np.float32), np.zeros(2, np.float32))
     table = Table(np.array([[log3], [0.0]], np.float32), np.zeros(2, np.float32))
