@@ -140,6 +140,9 @@ class TokenBag:
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32."""
+        if len(documents) == 1:  # it is itself what is read, so that who asks about it again finds it read
+            yield np.zeros(1, np.int64), self.encode(self.read(documents))
+            return
         for start in steps(range(0, len(documents), BATCH), "reading documents"):
             rows = np.arange(start, min(start + BATCH, len(documents)))
             yield rows, self.encode(self.read(documents[rows]))

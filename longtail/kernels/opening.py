@@ -190,8 +190,8 @@ def _rank_opened(
             _open(clusters, biases, sketch, openers, document, at, logits[at], weight, room)
             count, best = _find_rows(inside.starts, room), (best_labels[document], best_scores[document])
             if len(inside.sketch.codes) > 0 and count > FEW * best_labels.shape[1]:
-                count = _leave_out(inside, queries, document, room, count, *best)
-            _score(inside, queries, document, room, count)
+                count = leave_out(inside, queries, document, room, count, *best)
+            score(inside, queries, document, room, count)
             keep_best(room.rows[:count], room.scores[:count], *best)
     return 0
 
@@ -225,7 +225,7 @@ def _find_rows(starts, room):
 
 
 @compiled
-def _leave_out(inside, queries, document, room, count, best_labels, best_scores):
+def leave_out(inside, queries, document, room, count, best_labels, best_scores):
     """Leave out rows that the sketch excludes; how many are left.  `best_…` are room for as many as are wanted."""
     sketch, codes = inside.sketch, (room.own_codes, room.own_scales)
     to_integers(queries[0], document, 1, most_codes(room.own_codes.shape[1]), *codes)
@@ -253,7 +253,7 @@ ABOVE, TINY = np.float32(1 + 1e-5), np.float32(1e-37)  # ten times what rounding
 
 
 @compiled
-def _score(inside, queries, document, room, count):
+def score(inside, queries, document, room, count):
     """Scores of the rows left, and their labels in their stead."""
     picked_products(queries, document, inside.table, room.rows, count, room.scores)
     for at in range(count):
