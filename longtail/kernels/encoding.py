@@ -121,7 +121,7 @@ def _encode(table, block, offset, identity, starts, tokens, weights, start, stop
     return 0
 
 
-@standalone(fastmath=ANY_ORDER)
+@standalone
 def _explain(
     table, block, offset, identity, starts, tokens, weights, sums, vectors, rows, directions, constants, values
 ):  # fmt: skip

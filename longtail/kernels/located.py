@@ -27,7 +27,7 @@ class Found(NamedTuple):
     runs: np.ndarray  # (2, size / 2 + 1) int32: where words begin and end, those too that no token stands in
     origins: np.ndarray  # (bytes of a word,) int32: where the letters of the word being cut are in the text
     spans: np.ndarray  # (3, entries) int32: token, begin, end
-    times: np.ndarray  # (tokens,) int32: how often each occurs; 0 before and after
+    times: np.ndarray  # (tokens,) int32: how often each occurs
     marks: np.ndarray  # (size + 1,) int32: where a word of the answer ends, by where it begins; 0 before and after
     numbers: np.ndarray  # (size + 1,) int32: which word begins there
     tokens: np.ndarray  # (entries,) int32: places in the bag
@@ -58,6 +58,8 @@ def locate(reading, text, sizes, columns, found):
     for at in range(size):
         if text[at] >= 128:
             return NOT_HERE
+    for token in range(len(columns)):
+        found.times[token] = 0
     n_runs = _runs(text, size, found.runs)
     count = _words(reading, text, n_runs, columns, found)
     if len(reading.piece_side.terms.columns) > 0:
@@ -203,8 +205,6 @@ def _share_out(found, n_runs, count):
             found.marks[begin] = found.runs[1, run + each] if under > 0 else last
             found.tokens[entries], found.words[entries], found.shares[entries] = token, begin, share
             entries += 1
-    for at in range(count):
-        found.times[found.spans[0, at]] = 0
     found.counts[0] = entries
 
 
