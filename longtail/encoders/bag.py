@@ -31,7 +31,7 @@ from longtail.invariants import Array, agree
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows
 from longtail.kernels.encoding import Encoding
-from longtail.precision import STORED, as_floats
+from longtail.precision import STORED
 from longtail.progress import steps
 from longtail.reasons import Contributions
 
@@ -64,15 +64,6 @@ class GatedBlock:
         half = np.full(dim, 0.5, np.float32)
         return cls(np.diag(half), np.zeros(dim, np.float32), half)
 
-    def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """⟨row, x̂⟩ = ⟨direction, r̂⁰⟩ + constant around one text's r̂⁰ (dim,): directions (rows, dim), constants (rows,).
-
-        With a = [ℰ > 0] and p = [r̂⁰ > 0] as they are for this text, ⟨w, x̂⟩ = ⟨a⊙w, σ(α)⊙r̂⁰ + R(p⊙r̂⁰) + offset⟩.
-        """
-        alive = self.identity * total + self.residual @ np.maximum(total, 0) + self.offset > 0
-        kept = rows * alive
-        return self.identity * kept + (_single(kept) @ self.residual) * (total > 0), kept @ self.offset
-
 
 @dataclass(frozen=True)
 class ResidualBlock:
@@ -85,16 +76,6 @@ class ResidualBlock:
     def first(cls, dim: int) -> Self:
         """The untrained block."""
         return cls(np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32))
-
-    def linear_at(self, total: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As of `GatedBlock`: ⟨w, x̂⟩ = ⟨w, h⟩ + ⟨q⊙w, R h + r⟩ with h = p⊙(E x), q = [R h + r > 0], p = [E x > 0]."""
-        kept = rows * (self.residual @ np.maximum(total, 0) + self.offset > 0)
-        return (rows + _single(kept) @ self.residual) * (total > 0), kept @ self.offset
-
-
-def _single(rows: np.ndarray) -> np.ndarray:
-    """In float32, as what they are multiplied with: NumPy would copy all of that into float64 first."""
-    return rows.astype(np.float32)
 
 
 BlockKind = Literal["gated", "residual"]
@@ -151,18 +132,17 @@ class TokenBag:
         `read` is the document as it is read, where somebody has done that already.
         Blocks are piecewise linear, so ⟨row, x̂⟩ = Σ_t weight_t ⟨E_t, direction⟩ + constant, exactly.
         """
-        _, tokens, weights = bags = self.read(documents) if read is None else read
-        total = self.before_block(bags)
-        vector, rows = self.encode(bags), rows.astype(np.float64)
-        directions, constants = self.block.linear_at(total[0], rows)
-        own = as_floats(self.vectors[tokens], None if self.scales is None else self.scales[tokens])
-        values = (directions @ own.T) * weights
-        places = places_in_reader(self.reader, text_of(documents), tokens)
+        bag = self.read(documents) if read is None else read
+        vector, values, constants = self._encoding.explained(bag, rows)
+        places = places_in_reader(self.reader, text_of(documents), bag[1])
         added = places.starts, places.stops, places.spread(values)
-        return vector, Contributions(*added, constants, rows @ vector[0])
+        return vector, Contributions(*added, constants, rows.astype(np.float64) @ vector[0])
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32."""
+        if len(documents) == 1:  # it is itself what is read, so that who asks about it again finds it read
+            yield np.zeros(1, np.int64), self.encode(self.read(documents))
+            return
         for start in steps(range(0, len(documents), BATCH), "reading documents"):
             rows = np.arange(start, min(start + BATCH, len(documents)))
             yield rows, self.encode(self.read(documents[rows]))

@@ -48,10 +48,10 @@ class Reader:
         """The same as plain arrays."""
         if self.words.tfidf is None or documents.texts is None:
             return rows_of(self.words.rows(documents))
-        return self._bagging.rows(documents.texts)
+        return self.bagging.rows(documents.texts)
 
     @cached_property
-    def _bagging(self) -> Bagging:
+    def bagging(self) -> Bagging:
         """Words and pieces, made ready when a text is first read; never stored."""
         return Bagging(self.words.tfidf, self.pieces)
 

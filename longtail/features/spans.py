@@ -1,9 +1,10 @@
 """Where the tokens of a text stand in it, so that what a token adds to a score can be shown on the text.
 
-Tokens here are those that features/tokens.py counts, found once more in plain Python for the one text that is
-explained.  What people read are words: runs of word characters (`\\w+`).  A piece of a word, or a token that is the
-whole word, gives to that word; a pair gives to both its words; a token outside of all words, as a comma, is a word of
-its own.  A term that occurs several times has one weight, of which every occurrence has an equal share.
+Tokens here are those that features/tokens.py counts, found once more for the one text that is explained: in ASCII texts
+by kernels/located.py, in all others here.  What people read are words: runs of word characters (`\\w+`).  A piece of a
+word, or a token that is the whole word, gives to that word; a pair gives to both its words; a token outside of all
+words, as a comma, is a word of its own.  A term that occurs several times has one weight, of which every occurrence has
+an equal share.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from longtail.features.bags import Bags
 from longtail.features.reading import Reader
 from longtail.features.tfidf import Tfidf
 from longtail.features.tokens import Subwords
+from longtail.kernels.located import spread_out
 from longtail.reasons import Contributions
 
 WORD = re.compile(r"\w+")
@@ -133,18 +135,20 @@ class Places:
                 entries += [(token, word, each / len(under)) for word in under]
         starts, stops, rank = readable.places()
         tokens, words, shares = zip(*entries) if entries else ((), (), ())
-        return cls(starts, stops, np.array(tokens, np.int64), rank[list(words)], np.array(shares, np.float64))
+        numbers = rank[list(words)].astype(np.int32)
+        return cls(starts, stops, np.array(tokens, np.int32), numbers, np.array(shares, np.float64))
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Values of tokens, (labels, tokens), as those of words, (labels, words)."""
-        spread = np.zeros((len(self.starts), len(values)))
-        np.add.at(spread, self.words, (values[:, self.tokens] * self.shares).T)
-        return spread.T
+        spread = np.zeros((len(values), len(self.starts)))
+        spread_out(self.tokens, self.words, self.shares, np.ascontiguousarray(values, np.float64), spread)
+        return spread
 
 
 def places_in_reader(reader: Reader, text: str, columns: np.ndarray) -> Places:
     """Where the words and pieces of a row of `Reader.rows` stand."""
-    return _places([reader.words.tfidf, reader.pieces], text, columns)
+    found = None if reader.words.tfidf is None else reader.bagging.places(text, columns)
+    return plain_places([reader.words.tfidf, reader.pieces], text, columns) if found is None else Places(*found)
 
 
 @dataclass(frozen=True)
@@ -171,12 +175,14 @@ class ReadText:
 
     def explained(self, weights: np.ndarray, biases: np.ndarray) -> Contributions:
         """What the words add to w·x + b of the same labels."""
-        places = _places([self.tfidf], self.text, self.columns)
+        found = self.tfidf.bagging.places(self.text, self.columns)
+        places = plain_places([self.tfidf], self.text, self.columns) if found is None else Places(*found)
         parts = places.spread(weights * self.values), np.asarray(biases, np.float64), self.margins(weights, biases)
         return Contributions(places.starts, places.stops, *parts)
 
 
-def _places(vocabularies: Sequence[Tfidf | None], text: str, columns: np.ndarray) -> Places:
+def plain_places(vocabularies: Sequence[Tfidf | None], text: str, columns: np.ndarray) -> Places:
+    """Where the tokens of a bag stand, whatever the text and the tokenizer."""
     occurrences: list[tuple[int, Sequence[tuple[int, int]]]] = []
     first = 0
     for tfidf in vocabularies:

@@ -90,9 +90,9 @@ class Tfidf:
 
     def rows(self, texts: Texts, threads: int | None = None) -> Rows:
         """The same as plain arrays: for one text, scipy's matrix takes longer to make than its weights."""
-        return self._bagging.rows(texts, threads)
+        return self.bagging.rows(texts, threads)
 
     @cached_property
-    def _bagging(self) -> Bagging:
-        """Made from the vocabulary when first needed; never stored."""
+    def bagging(self) -> Bagging:
+        """Texts to rows by compiled code, made from the vocabulary when first needed; never stored."""
         return Bagging(self, None) if self.subwords is None else Bagging(None, self)

@@ -57,12 +57,13 @@ class Clusters:
 
     def proposals(self, opened: Shortlist, labels: np.ndarray) -> list[list[Proposal]]:
         """Of each label its own cluster, if it is among those that one document opened: the first row of `opened`."""
-        beliefs = dict(zip(opened.labels[0].tolist(), opened.belief[0].tolist()))
         clusters = np.searchsorted(self.starts, self.places[labels], side="right") - 1
-        return [
-            [Proposal(cluster, beliefs[cluster], self[cluster][:NAMED])] if cluster in beliefs else []
-            for cluster in clusters.tolist()
-        ]
+        there = opened.labels[0] == clusters[:, None]
+        if not there.shape[1]:
+            return [[] for _ in labels]
+        at = there.argmax(axis=1)
+        found = zip(clusters.tolist(), there.any(axis=1).tolist(), opened.belief[0, at].tolist())
+        return [[Proposal(cluster, belief, self[cluster][:NAMED])] if open else [] for cluster, open, belief in found]
 
     @property
     def of_label(self) -> np.ndarray:

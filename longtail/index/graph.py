@@ -177,19 +177,19 @@ class GraphIndex:
     @cached_property
     def _paths(self) -> Edges:
         """The edges as compiled loops take them; never stored."""
-        return Edges(*self._edges, self.n_labels, self.add)
+        return Edges(*self.edges, self.n_labels, self.add)
 
     def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
         opened = self.open(vectors)
         clusters, beliefs = opened.labels[0], opened.belief[0]
-        edges, scores = (part[clusters] for part in self._edges)
+        edges, scores = (part[clusters] for part in self.edges)
         found = [(*np.nonzero(edges == label),) for label in labels.tolist()]
         paths = [sorted(zip(-beliefs[at] * scores[at, edge], clusters[at])) for at, edge in found]
         return [[self._proposal(int(cluster), -float(less)) for less, cluster in path[:FEW]] for path in paths]
 
     def _proposal(self, cluster: int, belief: float) -> Proposal:
-        edges, scores = self._edges
+        edges, scores = self.edges
         labels = edges[cluster, np.argsort(-scores[cluster], kind="stable")[:NAMED]]
         return Proposal(cluster, belief, labels[labels != PAD])
 
@@ -201,7 +201,7 @@ class GraphIndex:
         return sp.csr_array(entries, shape=(len(vectors), len(self.clusters)))
 
     @cached_property
-    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The labels that clusters lead to, and how firmly, (clusters, edges) each."""
         labels, scores = self.graph.labels, self.graph.scores(self.beta)
         if self.added is None:

@@ -81,7 +81,7 @@ class Room(NamedTuple):
     found: np.ndarray  # (columns,) int32: columns met so far
     spelled: np.ndarray  # uint8: the word being read
     blocks: np.ndarray  # uint64: the same memory
-    tokens: np.ndarray  # int32: pieces of the word being read
+    tokens: np.ndarray  # (2, letters) int32: pieces of the word being read, and where they end in it
 
 
 class Side(NamedTuple):

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.kernels.bag import add_up
+from longtail.kernels.bag import ANY_ORDER, add_up
 from longtail.kernels.borders import check, check_shape
+from longtail.kernels.compiled import compiled
 from longtail.kernels.csr import Rows
-from longtail.kernels.products import table_of, tile_products
+from longtail.kernels.products import as_float, table_of, tile_products
 from longtail.kernels.standalone import standalone
-from longtail.kernels.threads import in_threads
+from longtail.kernels.threads import PerThread, in_threads
 
 TILE = 16  # texts that go through the block while a row of it is in the cache
 
@@ -35,19 +36,68 @@ class Encoding:
         check(scales is None or scales.shape == (len(vectors),), "scales of token vectors are more or fewer")
         table, block = table_of(vectors, scales), table_of(np.ascontiguousarray(residual, np.float32), None)
         gates = np.empty(0, np.float32) if identity is None else np.ascontiguousarray(identity, np.float32)
-        self._dim, self._run = dim, _encode.bound(table, block, np.ascontiguousarray(offset, np.float32), gates)
+        self._dim, self._arrays = dim, (table, block, np.ascontiguousarray(offset, np.float32), gates)
+        self._given = vectors, residual, offset, identity, scales
+        self._run, self._desks = _encode.bound(*self._arrays), PerThread(lambda: _Desk(self._arrays, dim))
+        self._explain = _explain.bound(*self._arrays)
+
+    def __reduce__(self) -> tuple:
+        return Encoding, self._given
 
     def __call__(self, bags: Rows, threads: int | None = None) -> np.ndarray:
         """x̂ of every bag, (bags, dim) float32."""
         check(len(bags[0]) > 0 and len(bags[1]) == len(bags[2]), "bags: entries lack a token or a weight")
+        if len(bags[0]) == 2 and len(bags[1]) <= ON_DESK and self._desks.here is not None:
+            return self._desks.here.vector(bags)
         vectors = np.empty((len(bags[0]) - 1, self._dim), np.float32)
 
         def part(start: int, stop: int) -> None:
             sums = np.empty((2, min(TILE, stop - start), self._dim), np.float32)
-            check(self._run(*bags, start, stop, sums, vectors) == 0, "bags: a token has no vector, or a row no entries")
+            check(self._run(*bags, start, stop, sums, vectors) == 0, MISTAKEN)
 
         in_threads(part, len(vectors), threads)
         return vectors
+
+    def explained(self, bag: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the tokens of one bag add to ⟨row, x̂⟩ of some rows (rows, dim), (rows, tokens) float64.
+
+        With it x̂, (1, dim), and what no token adds, (rows,).  Blocks are piecewise linear: around x̂, with p = [s > 0],
+
+            gated       ⟨w, x̂⟩ = ⟨a⊙w, identity⊙s + R(p⊙s) + offset⟩                a = [x̂ > 0]
+            residual    ⟨w, x̂⟩ = ⟨w, p⊙s⟩ + ⟨a⊙w, R(p⊙s) + offset⟩                  a = [R(p⊙s) + offset > 0]
+        """
+        check(len(bag[0]) == 2 and len(bag[1]) == len(bag[2]), "one bag whose entries have a token and a weight")
+        check_shape(rows, (len(rows), self._dim), "rows to explain")
+        count, vector = len(rows), np.empty((1, self._dim), np.float32)
+        values, constants = np.empty((count, len(bag[1]))), np.empty(count)
+        sums, directions = np.empty((2, 1, self._dim), np.float32), np.empty((count, self._dim))
+        given = np.ascontiguousarray(rows, np.float32), directions, constants, values
+        check(self._explain(*bag, sums, vector, *given) == 0, MISTAKEN)
+        return vector, values, constants
+
+
+class _Desk:
+    """Arrays for one short bag, which a thread keeps from one to the next."""
+
+    def __init__(self, arrays: tuple, dim: int):
+        self._starts = np.zeros(2, np.int64)
+        self._tokens, self._weights = np.zeros(ON_DESK, np.int32), np.zeros(ON_DESK, np.float32)
+        self._vectors, sums = np.zeros((1, dim), np.float32), np.zeros((2, 1, dim), np.float32)
+        bag = self._starts, self._tokens, self._weights
+        self._call = _encode.ready(*arrays, *bag, 0, 1, sums, self._vectors)
+
+    def vector(self, bag: Rows) -> np.ndarray:
+        """x̂ of a bag, (1, dim)."""
+        (start, stop), count = bag[0].tolist(), len(bag[1])
+        check(0 <= start <= stop <= count, MISTAKEN)
+        self._starts[:] = start, stop
+        self._tokens[:count], self._weights[:count] = bag[1:]
+        check(self._call() == 0, MISTAKEN)
+        return self._vectors.copy()
+
+
+MISTAKEN = "bags: a token has no vector, or a row no entries"
+ON_DESK = 1024  # entries of a bag for which there is room
 
 
 @standalone
@@ -69,3 +119,59 @@ def _encode(table, block, offset, identity, starts, tokens, weights, start, stop
                 else:
                     out[at, d] = positive[at, d] + max(out[at, d] + offset[d], np.float32(0))
     return 0
+
+
+@standalone
+def _explain(
+    table, block, offset, identity, starts, tokens, weights, sums, vectors, rows, directions, constants, values
+):  # fmt: skip
+    """`directions` (rows, dim) is room for what s is multiplied with."""
+    if starts[0] != 0 or starts[1] != len(tokens):
+        return 1
+    if _encode(table, block, offset, identity, starts, tokens, weights, 0, 1, sums, vectors) != 0:
+        return 1
+    gated, whole = len(identity) > 0, sums[0, 0]
+    for row in range(len(rows)):
+        constants[row] = _turn(rows[row], block[0], offset, identity, gated, whole, vectors[0], directions[row])
+    _add_tokens(table, tokens, weights, directions, values)
+    return 0
+
+
+@compiled(fastmath=ANY_ORDER)
+def _turn(row, block, offset, identity, gated, whole, vector, direction):
+    """The row as it meets s, into `direction`; returns what no token adds."""
+    constant = 0.0
+    for d in range(len(row)):
+        direction[d] = 0
+    for d in range(len(row)):
+        if vector[d] > (np.float32(0) if gated else max(whole[d], np.float32(0))):
+            constant += np.float64(row[d]) * offset[d]
+            _add_times(np.float64(row[d]), block[d], direction)
+    for d in range(len(row)):
+        direction[d] = direction[d] if whole[d] > 0 else 0.0
+        if gated and vector[d] > 0:
+            direction[d] += np.float64(identity[d]) * row[d]
+        elif not gated and whole[d] > 0:
+            direction[d] += row[d]
+    return constant
+
+
+@compiled(fastmath=ANY_ORDER)
+def _add_times(factor, numbers, totals):
+    for d in range(len(totals)):
+        totals[d] += factor * numbers[d]
+
+
+@compiled(fastmath=ANY_ORDER)
+def _add_tokens(table, tokens, weights, directions, values):
+    """weight · ⟨direction, token vector⟩, (directions, tokens)."""
+    vectors, scales = table
+    for at in range(len(tokens)):
+        token, weight = tokens[at], np.float64(weights[at])
+        if len(scales) > 0:
+            weight *= scales[token]
+        for row in range(len(directions)):
+            total = 0.0
+            for d in range(directions.shape[1]):
+                total += directions[row, d] * as_float(vectors[token, d])
+            values[row, at] = weight * total

@@ -62,12 +62,13 @@ def in_integers(vectors: np.ndarray) -> Numbers:
     Integers of 16 bits cost no more than 8 beside rows of 8; they use as many of them as no sum can overflow with.
     """
     codes, scales = np.empty(vectors.shape, np.int16), np.empty(len(vectors), np.float32)
-    _in_integers(vectors, codes, scales)
+    turned_to_integers(vectors, codes, scales)
     return codes, scales
 
 
 @standalone
-def _in_integers(vectors, codes, scales):
+def turned_to_integers(vectors, codes, scales):
+    """What `in_integers` fills."""
     return to_integers(vectors, 0, len(vectors), most_codes(vectors.shape[1]), codes, scales)
 
 

@@ -5,8 +5,8 @@ the size, which tells every logit up to an error that is known before:
 
     |⟨x, r⟩ − ⟨x', r'⟩| ≤ ‖x‖·‖r − r'‖ + ‖x − x'‖·‖r'‖          x', r' what integers and scales say of x and r
 
-A row whose approximate logit is below the k-th largest by more than twice the largest error cannot be among the k.  The
-few others are compared as they are, so the answer has the same bits as without.
+A row is not among the k if the most that its logit can be is less than the least that those of k others can be.  The
+few rows that this leaves are compared as they are, so the answer has the same bits as without.
 """
 
 from __future__ import annotations
@@ -30,14 +30,22 @@ class Sketch(NamedTuple):
 
     codes: np.ndarray  # (rows, dim) int8
     scales: np.ndarray  # (rows,) float32
-    worst: np.ndarray  # (3,) float32: the largest ‖r − r'‖ with what sums may be off, ‖r'‖, and what biases may be off
+    offs: np.ndarray  # (rows,) float32: ‖r − r'‖, with what sums may be off
+    worst: np.ndarray  # (3,) float32: the largest of these, the largest ‖r'‖, and what biases may be off
 
 
 def sketch_of(rows: np.ndarray, biases: np.ndarray) -> Sketch:
     """The sketch of fp32 rows (rows, dim) with biases (rows,)."""
-    sketch = Sketch(np.empty(rows.shape, np.int8), np.empty(len(rows), np.float32), np.zeros(3, np.float32))
+    scales, offs = np.empty(len(rows), np.float32), np.empty(len(rows), np.float32)
+    sketch = Sketch(np.empty(rows.shape, np.int8), scales, offs, np.zeros(3, np.float32))
     _fill(rows, biases, sketch)
     return sketch
+
+
+def no_sketch(dim: int) -> Sketch:
+    """Of no rows: where all are compared as they are."""
+    nothing = np.empty(0, np.float32)
+    return Sketch(np.empty((0, dim), np.int8), nothing, nothing, np.zeros(3, np.float32))
 
 
 @standalone
@@ -58,30 +66,38 @@ def _fill(rows, biases, sketch):
             own += np.float64(rows[row, d]) ** 2
             coded += said**2
         sketch.scales[row] = scale
-        worst[0] = max(worst[0], np.float32((np.sqrt(off) + ROUNDING * np.sqrt(own)) * ROUNDED_UP))
+        sketch.offs[row] = np.float32((np.sqrt(off) + ROUNDING * np.sqrt(own)) * ROUNDED_UP)
+        worst[0] = max(worst[0], sketch.offs[row])
         worst[1] = max(worst[1], np.float32(np.sqrt(coded) * ROUNDED_UP))
         worst[2] = max(worst[2], np.float32(OF_BIAS * abs(biases[row])))
     return 0
 
 
 @compiled
-def largest_error(vectors, document, codes, scales, at, worst):
-    """How far an exact logit of a document can be from the approximate one; `codes` and `scales` have it at `at`."""
+def errors(vectors, document, codes, scales, at, worst):
+    """(a, b): the exact logit of a row can be a · offs[row] + b from the approximate one, for this document.
+
+    `codes` and `scales` have the document at `at`.
+    """
     own = off = 0.0
     for d in range(vectors.shape[1]):
         number = np.float64(vectors[document, d])
         own += number**2
         off += (number - np.float64(codes[at, d]) * np.float64(scales[at])) ** 2
-    return np.float32((np.sqrt(own) * worst[0] + np.sqrt(off) * worst[1] + worst[2]) * ROUNDED_UP)
+    return np.float32(np.sqrt(own) * ROUNDED_UP), np.float32((np.sqrt(off) * worst[1] + worst[2]) * ROUNDED_UP)
 
 
 @compiled
-def find_possible(logits, wanted, error, places, values):
+def find_possible(logits, wanted, sketch, length, more, places, values):
     """The rows that can be among those with the `wanted` largest logits, into `places`; how many they are.
 
-    `values` is room for as many numbers as there are logits.
+    `length` and `more` are what `errors` gives.  Logits become the least that they can be.  `values` is room for as
+    many numbers as there are logits.
     """
-    found = gather_largest(logits, wanted, np.float32(2) * error, places, values)
+    for row in range(len(logits)):
+        logits[row] -= length * sketch.offs[row] + more
+    largest = np.float32(2) * (length * sketch.worst[0] + more)
+    found = gather_largest(logits, wanted, largest, places, values)
     put_largest_first(places, values, found, wanted)
     least = values[0]
     for place in range(wanted):
@@ -89,7 +105,7 @@ def find_possible(logits, wanted, error, places, values):
     count = wanted
     for place in range(wanted, found):
         # Written so that a number that is not one keeps its row.
-        if not values[place] < least - np.float32(2) * error:
+        if not values[place] + np.float32(2) * (length * sketch.offs[places[place]] + more) < least:
             places[count] = places[place]
             count += 1
     return count

@@ -27,8 +27,9 @@ from longtail.kernels.products import (
     table_of,
     tile_products,
     to_integers,
+    turned_to_integers,
 )
-from longtail.kernels.sketches import Sketch, find_possible, largest_error, sketch_of
+from longtail.kernels.sketches import Sketch, errors, find_possible, sketch_of
 from longtail.kernels.standalone import Standalone, standalone
 from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best, keep_largest_in, keep_one, put_in_order
@@ -47,7 +48,7 @@ class Table:
         check_shape(rows, (len(biases), rows.shape[1]), "rows")
         sides(np.empty((0, rows.shape[1]), np.float32), rows, scales, "rows")
         self.rows, self.scales, self.biases = rows, scales, np.ascontiguousarray(biases, np.float32)
-        self.numbers = table_of(rows, scales)
+        self.numbers = table_of(rows, scales)  # as loops take them
         self._loops: dict[Standalone, tuple[tuple, Callable[..., int]]] = {}
 
     def __len__(self) -> int:
@@ -58,7 +59,11 @@ class Table:
 
     def is_sketched_for(self, k: int) -> bool:
         """Whether finding k rows is faster by a sketch: if they are few of many that are large."""
-        return self.rows.dtype == np.float32 and 0 < k * SHARE <= len(self) and len(self) >= MANY
+        return self.can_be_sketched() and 0 < k * SHARE <= len(self)
+
+    def can_be_sketched(self, most: float = np.inf) -> bool:
+        """Whether there are many rows, of no more numbers than these, and a sketch of them is smaller."""
+        return self.rows.dtype == np.float32 and len(self) >= MANY and self.rows.size <= most
 
     @cached_property
     def sketch(self) -> Sketch:
@@ -78,6 +83,24 @@ class Table:
             bound = kernel.bound(self.numbers, self.biases, *more)
             self._loops[kernel] = more, bound
         return bound
+
+
+class OneVector:
+    """The vector of one document as loops take it beside the rows of a table, in arrays that stay where they are."""
+
+    def __init__(self, table: Table):
+        self.vectors = np.zeros((1, table.rows.shape[1]), np.float32)
+        self.queries: Numbers = self.vectors, NO_SCALES
+        self._turn: Callable[[], int] | None = None
+        if table.scales is not None:
+            self.queries = np.zeros(self.vectors.shape, np.int16), np.zeros(1, np.float32)
+            self._turn = turned_to_integers.ready(self.vectors, *self.queries)
+
+    def take(self, vectors: np.ndarray) -> None:
+        """Put the vector of the next document, (1, dim), in the place of the last."""
+        self.vectors[:] = vectors
+        if self._turn is not None:
+            self._turn()
 
 
 def nothing_found(documents: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -173,8 +196,8 @@ def _likeliest_by_sketch(
         tile_logits((codes, scales), 0, tile, (sketch.codes, sketch.scales), biases, logits)
         for at in range(tile):
             document, best = first + at, best_beliefs[first + at]
-            error = largest_error(vectors, document, codes, scales, at, sketch.worst)
-            count = find_possible(logits[at], len(best), error, places, values)
+            length, more = errors(vectors, document, codes, scales, at, sketch.worst)
+            count = find_possible(logits[at], len(best), sketch, length, more, places, values)
             picked_products(queries, document, table, places, count, values)
             for place in range(count):
                 values[place] += biases[places[place]]

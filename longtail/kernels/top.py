@@ -6,9 +6,12 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.borders import check_rows
-from longtail.kernels.compiled import compiled
+from longtail.kernels.compiled import Later, compiled
 from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
+
+LANES = 16  # scores that are looked at together, as vector_code.py has it
+_reaching, _lowest_bit = (Later("longtail.kernels.vector_code", name) for name in ("reaching", "lowest_bit"))
 
 
 def top_of_rows(scores: Rows, k: int, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -104,6 +107,18 @@ def keep_largest_in(scores, places, values, best_places, best_scores):  # type: 
 
 
 @compiled
+def keep_largest_unsorted(places, values, count, best_places, best_values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """`keep_best` of the first `count` places, in any order; these change theirs."""
+    wanted = min(len(best_places), count)
+    put_largest_first(places, values, count, wanted)
+    if not are_parted(values, count, wanted):  # ties stand by their places
+        keep_best(places[:count], values[:count], best_places, best_values)
+        return
+    for at in range(wanted):
+        best_places[at], best_values[at] = places[at], values[at]
+
+
+@compiled
 def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Few scores, with their places, among which the `wanted` largest are; how many they are.
 
@@ -112,17 +127,39 @@ def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-un
     scores that are as much below the least of the largest are taken too.
     """
     limit = _limit(scores, wanted, places, values) if len(scores) > 8 * wanted > 0 else np.float32(-np.inf)
-    least, count, reaching = limit - slack, 0, 0
-    for at in range(len(scores)):
+    least, count, reaching, whole = limit - slack, 0, 0, len(scores) - len(scores) % LANES
+    for first in range(0, whole, LANES):
+        bits = _reaching(scores, first, least)
+        while bits != 0:
+            at = first + int(_lowest_bit(bits))
+            bits &= bits - np.uint64(1)
+            places[count], values[count] = at, scores[at]
+            count += 1
+    for at in range(whole, len(scores)):
         if scores[at] >= least:
             places[count], values[count] = at, scores[at]
-            reaching += scores[at] >= limit
             count += 1
+    for at in range(count):
+        reaching += values[at] >= limit
     if reaching < wanted:
         for at in range(len(scores)):
             places[at], values[at] = at, scores[at]
-        count = len(scores)
+        return len(scores)
     return count
+
+
+@compiled
+def are_parted(values, count, wanted):
+    """Whether the first `wanted` of so many values are larger than all others, after `put_largest_first`."""
+    if wanted == 0:
+        return True
+    least = values[0]
+    for place in range(wanted):
+        least = min(least, values[place])
+    as_large = 0
+    for place in range(count):
+        as_large += not values[place] < least  # counts what is not a number
+    return as_large == wanted
 
 
 @compiled

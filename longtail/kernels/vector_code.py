@@ -254,3 +254,77 @@ def as_float(context, number):
         return arguments[0] if number == types.float32 else builder.sitofp(arguments[0], _FLOAT)
 
     return types.float32(number), code
+
+
+@intrinsic
+def reaching(context, numbers, at, least):
+    """Which of the LANES float32 numbers from a place on are at least as large: a bit each, the lowest bit first."""
+
+    def code(context, builder, signature, arguments):
+        given = context.make_array(signature.args[0])(context, builder, arguments[0])
+        here = _loaded(builder, given.data, arguments[1], _FLOAT, LANES)
+        there = _beside_each_other(builder, [arguments[2]] * LANES)
+        bits = builder.bitcast(builder.fcmp_ordered(">=", here, there), ir.IntType(LANES))
+        return builder.zext(bits, _INT64)
+
+    return types.uint64(numbers, types.intp, types.float32), code
+
+
+@intrinsic
+def lowest_bit(context, bits):
+    """The place of the lowest bit that is set; there must be one."""
+
+    def code(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), code
+
+
+# -- exponentials ---------------------------------------------------------------------------------------------------
+
+# e^x = 2^n · e^r with n = rint(x / ln 2): ln 2 in two parts, and e^r by the polynomial of the Cephes library (expf).
+_HIGH, _LOW, _PER_LOG = 0.693359375, -2.12194440e-4, 1.44269504088896341
+_POLYNOMIAL = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+_LEAST = -87.0  # below, e^x is no normal number
+
+
+@intrinsic
+def exp_total(context, numbers, count, largest):
+    """Σ exp(number − largest) of the first `count` numbers, a multiple of LANES; none is larger than the largest."""
+
+    def code(context, builder, signature, arguments):
+        given = context.make_array(signature.args[0])(context, builder, arguments[0])
+        totals = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(_FLOAT, LANES), None))
+        largest = _beside_each_other(builder, [arguments[2]] * LANES)
+        with cgutils.for_range_slice(builder, _INT64(0), arguments[1], _INT64(LANES)) as (at, _):
+            less = builder.fsub(_loaded(builder, given.data, at, _FLOAT, LANES), largest)
+            builder.store(builder.fadd(builder.load(totals), _exp(builder, less)), totals)
+        tree = _tree(builder, _Floats(numbers), [builder.load(totals)])
+        return builder.extract_element(tree, _INT32(0))
+
+    return types.float32(numbers, types.intp, types.float32), code
+
+
+def _exp(builder, numbers):
+    """e^x of LANES numbers from _LEAST to 0; what is less counts as _LEAST."""
+    kind = numbers.type
+    least, per_log, high, low, one, *factors = (
+        ir.Constant(kind, [value] * LANES) for value in (_LEAST, _PER_LOG, -_HIGH, -_LOW, 1.0, *_POLYNOMIAL)
+    )
+    numbers = builder.select(builder.fcmp_ordered("<", numbers, least), least, numbers)
+    whole = _called(builder, "rint", [builder.fmul(numbers, per_log)])
+    rest = _called(builder, "fma", [whole, low, _called(builder, "fma", [whole, high, numbers])])
+    found = factors[0]
+    for factor in factors[1:]:
+        found = _called(builder, "fma", [found, rest, factor])
+    found = builder.fadd(_called(builder, "fma", [found, builder.fmul(rest, rest), rest]), one)
+    integers = ir.VectorType(_INT32, LANES)
+    power = builder.add(builder.fptosi(whole, integers), ir.Constant(integers, [127] * LANES))
+    return builder.fmul(found, builder.bitcast(builder.shl(power, ir.Constant(integers, [23] * LANES)), kind))
+
+
+def _called(builder, name, numbers):
+    """A function of LLVM that takes vectors."""
+    kind = ir.FunctionType(numbers[0].type, [number.type for number in numbers])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{numbers[0].type.count}f32")
+    return builder.call(function, numbers)

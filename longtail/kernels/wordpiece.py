@@ -103,19 +103,20 @@ def _cut(pieces, side, size, chars, count, before):
     """Count the pieces of a word: (different columns, last piece)."""
     if size == 0:
         return count, before
-    found = _pieces_of(side.room.spelled, size, pieces, side.room.tokens) if chars <= LONGEST else 0
+    tokens, stops = side.room.tokens[0], side.room.tokens[1]
+    found = _pieces_of(side.room.spelled, size, pieces, tokens, stops) if chars <= LONGEST else 0
     if found == 0:
         return count, -1
     for at in range(found):
-        token = side.room.tokens[at]
+        token = tokens[at]
         count = count_token(token, before, side.terms, side.room, count)
         before = token
     return count, before
 
 
 @compiled
-def _pieces_of(word, size, pieces, tokens):
-    """The longest pieces, from left to right; how many, or 0 where a part of the word is in none."""
+def _pieces_of(word, size, pieces, tokens, stops):
+    """The longest pieces, from left to right, and where they end; how many, or 0 where a part of it is in none."""
     found, start, root = 0, 0, FIRST
     while start < size:
         node, best, stop = root, 0, start
@@ -127,7 +128,7 @@ def _pieces_of(word, size, pieces, tokens):
                 best, stop = pieces.ends[node], at + 1
         if best == 0:
             return 0
-        tokens[found] = best - 1
+        tokens[found], stops[found] = best - 1, stop
         found += 1
         start, root = stop, LATER
     return found

@@ -17,6 +17,7 @@ import numpy as np
 
 from longtail.errors import MissingExtraError
 from longtail.invariants import Array, Number, Unsound
+from longtail.kernels.reranking import Tree
 from longtail.kernels.score_tree import shares_at_leaves
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
@@ -59,8 +60,12 @@ class ScoreTree:
     def probabilities(self, *columns: np.ndarray) -> np.ndarray:
         """Probabilities that labels are true, from their features, arrays of equal shape."""
         asked = np.stack([np.asarray(column, np.float32).ravel() for column in columns])
-        tree = self.columns, self.thresholds, self.yes, self.no, self.shares, self.depth
-        return shares_at_leaves(*tree, asked).reshape(np.shape(columns[0]))
+        return shares_at_leaves(*self.compiled, asked).reshape(np.shape(columns[0]))
+
+    @property
+    def compiled(self) -> Tree:
+        """As compiled loops take it."""
+        return Tree(self.columns, self.thresholds, self.yes, self.no, self.shares, self.depth)
 
 
 LEAF = -1

@@ -10,6 +10,7 @@ This module is for inference; learn/graphed.py is for training.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -17,10 +18,10 @@ import numpy as np
 from longtail.features.described import Summary
 from longtail.index.graph import GraphIndex
 from longtail.invariants import Number, agree
+from longtail.kernels.graph_ranking import GraphRanking
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
-from longtail.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,14 @@ class Graphed:
 
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
         """The k best labels by p_l, for document vectors (documents, dim)."""
-        found = self.index.find(vectors)
-        weighed = Shortlist(found.labels, found.belief**self.belief_weight)
-        return self.labels.top_weighed(vectors, weighed, k)
+        return Ranking(*self._ranking.rank(vectors, k))
+
+    @cached_property
+    def _ranking(self) -> GraphRanking:
+        """The graph and the classifiers as compiled loops take them; never stored."""
+        index, ways = self.index, (self.index.add, self.index.alpha, self.belief_weight)
+        tables = index.clusters.table, index.edges, self.labels.table
+        return GraphRanking(*tables, index.beam, index.shortlist, ways)
 
     def with_labels(self, texts: Summary) -> Graphed:
         """With new labels, hanging on the clusters that their texts open first."""

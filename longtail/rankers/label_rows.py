@@ -21,6 +21,7 @@ from longtail.kernels import label_rows as kernels
 from longtail.kernels.fusion import fused_top, weighed_top
 from longtail.kernels.graph_search import Links, walk
 from longtail.kernels.levels import likeliest_in_levels
+from longtail.kernels.opening import Opening
 from longtail.kernels.paths import opened
 from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
 from longtail.precision import FP32, STORED, as_floats, precision_of, stored_as
@@ -87,7 +88,7 @@ class LabelRows:
     # -- scoring -------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """The rows as compiled loops take them; made when they are first asked for, and never stored."""
         return Table(self.rows, self.biases, self.scales)
 
@@ -100,7 +101,7 @@ class LabelRows:
     def logits(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """⟨row, vector⟩ + bias of each document's own labels, (documents, width); anything at PAD."""
         self._fit(vectors)
-        return own_products(self._table, vectors, labels)
+        return own_products(self.table, vectors, labels)
 
     def top(self, vectors: np.ndarray, k: int) -> Shortlist:
         """The k labels with the largest scores, best first, and these scores: (documents, k) each.
@@ -110,8 +111,8 @@ class LabelRows:
         self._fit(vectors)
         if self.coarse is None:
             assert self.clusters is None, "rows in the order of clusters: use top_inside"
-            return Shortlist(*likeliest_of(self._table, vectors, k))
-        levels = self._table, self.coarse.table, self._members
+            return Shortlist(*likeliest_of(self.table, vectors, k))
+        levels = self.table, self.coarse.table, self._members
         return Shortlist(*likeliest_in_levels(*levels, vectors, self.coarse.probes, k))
 
     def top_for_many(self, vectors: np.ndarray, k: int) -> np.ndarray:
@@ -123,27 +124,31 @@ class LabelRows:
     def top_by_softmax(self, vectors: np.ndarray, alpha: float, k: int) -> Shortlist:
         """The k labels with the largest min(1, α·softmax(logits)), and these: (documents, k) each."""
         self._fit(vectors)
-        return Shortlist(*opened(self._table, vectors, alpha, k))
+        return Shortlist(*opened(self.table, vectors, alpha, k))
 
     def top_inside(self, vectors: np.ndarray, clusters: Shortlist, k: int) -> Ranking:
         """The k best labels of the clusters given, by σ(logit) · belief in the cluster."""
         self._fit(vectors)
-        return Ranking(*rank_members(self._table, self._members, vectors, clusters.labels, clusters.belief, k))
+        return Ranking(*rank_members(self.table, self._members, vectors, clusters.labels, clusters.belief, k))
+
+    def opening(self, clusters: LabelRows, beam: int, weight: float) -> Opening:
+        """What `top_inside` finds in the clusters of `clusters.top`, by their beliefs to the power of `weight`."""
+        return Opening(clusters.table, self.table, self._members, beam, weight)
 
     def top_fused(self, vectors: np.ndarray, shortlist: Shortlist, beta: float, k: int) -> Ranking:
         """The k best labels of a shortlist, by β·σ(logit) + (1 − β)·belief."""
         self._fit(vectors)
-        return Ranking(*fused_top(self._table, vectors, shortlist.labels, shortlist.belief, beta, k))
+        return Ranking(*fused_top(self.table, vectors, shortlist.labels, shortlist.belief, beta, k))
 
     def top_weighed(self, vectors: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
         """The k best labels of a shortlist, by σ(logit) · belief."""
         self._fit(vectors)
-        return Ranking(*weighed_top(self._table, vectors, shortlist.labels, shortlist.belief, k))
+        return Ranking(*weighed_top(self.table, vectors, shortlist.labels, shortlist.belief, k))
 
     def top_by_graph(self, vectors: np.ndarray, links: Links, k: int) -> Shortlist:
         """About the k labels with the largest ⟨row, vector⟩, found by walking a graph of theirs (index/nearest.py)."""
         self._fit(vectors)
-        return Shortlist(*walk(self._table, links, vectors, k))
+        return Shortlist(*walk(self.table, links, vectors, k))
 
     def _fit(self, vectors: np.ndarray) -> None:
         agree("document vectors and rows", vectors.shape[1], self.dim)

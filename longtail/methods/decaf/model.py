@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from longtail.encoders.encoder import Encoder
 from longtail.features.described import Described
 from longtail.invariants import Number, Unsound, agree
 from longtail.judge.ensemble import average
+from longtail.kernels.opening import Opening
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
 from longtail.ranking import Ranking
@@ -48,6 +50,8 @@ class Instance:
 
     def rank(self, read: Any, k: int) -> Ranking:  # noqa: ANN401 - what the encoder reads
         """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩)^belief_weight."""
+        if self._opening is not None:
+            return Ranking(*self._opening.rank(self.shortlister.vectors(read), self.ranker.vectors(read), k))
         vectors = self.shortlister.vectors(read)
         opened = self.shortlister.rows.top(vectors, self.beam)
         weighed = Shortlist(opened.labels, opened.belief**self.belief_weight)
@@ -56,14 +60,27 @@ class Instance:
             vectors = self.ranker.vectors(read)
         return self.ranker.rows.top_inside(vectors, weighed, k)
 
+    @cached_property
+    def _opening(self) -> Opening | None:
+        """Both steps as one, where clusters are not found by clusters of clusters; never stored."""
+        if self.shortlister.rows.coarse is not None:
+            return None
+        return self.ranker.rows.opening(self.shortlister.rows, self.beam, self.belief_weight)
+
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """What the words of one document add to ⟨w_l, x̂⟩, and the cluster of each label where it was opened."""
         read: Any = self.ranker.encoder.read(documents)
-        opened = open_clusters(self.shortlister, read, self.beam)
+        opened = self._opened(read)
         rows, biases = self.ranker.rows.of(labels)
         _, words = self.ranker.encoder.explained(documents, rows, read)
         assert self.ranker.rows.clusters is not None
         return Reasons(words.with_bias(biases), self.ranker.rows.clusters.proposals(opened, labels))
+
+    def _opened(self, read: Any) -> Shortlist:  # noqa: ANN401 - what the encoder reads
+        """The clusters that one document opens, in any order."""
+        if self._opening is None:
+            return open_clusters(self.shortlister, read, self.beam)
+        return Shortlist(*self._opening.opened(self.shortlister.vectors(read)))
 
     def with_labels(self, read: Any, new: Described) -> Instance:  # noqa: ANN401 - what the encoder reads
         """With new labels, each in the cluster that the mean of its texts opens first; `read` is of `with_known`."""

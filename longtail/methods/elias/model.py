@@ -37,6 +37,9 @@ class Elias:
 
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document."""
+        if len(documents) == 1:
+            [(_, vectors)] = self.batches(documents)
+            return self.rank_vectors(vectors, k)
         parts = ((rows, self.rank_vectors(vectors, k)) for rows, vectors in self.batches(documents))
         return Ranking.gathered(parts, len(documents), k)
 

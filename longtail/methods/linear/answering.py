@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from longtail.corpus import PAD, Texts
-from longtail.features.bagging import NOT_GIVEN, ON_DESK, Bagging
+from longtail.features.bagging import NOT_GIVEN, ON_DESK
 from longtail.features.tfidf import Tfidf
 from longtail.kernels import bags
 from longtail.kernels.descent import Level, Path, Walk, path_for, rank_texts
@@ -24,8 +24,7 @@ class Answering:
 
     def __init__(self, tfidf: Tfidf, levels: tuple[Level, ...], walk: Walk):
         self._tfidf, self._levels, self._walk = tfidf, levels, walk
-        self._bagging = Bagging(tfidf, None) if tfidf.subwords is None else Bagging(None, tfidf)
-        self._here = threading.local()
+        self._bagging, self._here = tfidf.bagging, threading.local()
 
     def __reduce__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204 - tables are made again, not copied
         return Answering, (self._tfidf, self._levels, self._walk)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,7 +28,8 @@ from longtail.features.described import Described
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.judge.calibration import Tuning
-from longtail.kernels.csr import Rows
+from longtail.kernels.csr import Rows, rows_of
+from longtail.kernels.reranking import FAINT, Classifiers, Reranker, no_tree
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import held_out
 from longtail.rankers import sparse_linear
@@ -133,6 +135,9 @@ class Reranked:
     def rank(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of each document; behind the re-ranked candidates they stand as they were proposed."""
         batches = self.proposer.batches(documents)
+        if len(documents) == 1:
+            [(_, vectors)] = batches
+            return self._rank(documents, vectors, k)
         parts = ((rows, self._rank(documents[rows], vectors, k)) for rows, vectors in batches)
         return Ranking.gathered(parts, len(documents), k)
 
@@ -140,23 +145,22 @@ class Reranked:
         known = self.proposer.rank_vectors(vectors, max(k, self.candidates))
         proposed = known.top(self.candidates)
         features = self._features(documents, vectors)
-        best = Ranking.of_candidates(proposed.labels, self.scores(features, proposed), min(k, self.candidates))
+        best = Ranking(*self._reranker.rank(features, proposed.labels, proposed.scores, min(k, self.candidates)))
         return best if k <= self.candidates else best.followed_by(known.after(self.candidates))
 
-    def _features(self, documents: Documents, vectors: np.ndarray) -> sp.csr_array | Rows:
+    @cached_property
+    def _reranker(self) -> Reranker:
+        """Classifiers, tree and weights as compiled loops take them; never stored."""
+        starts, columns, weights = rows_of(self.ranker.weights)
+        classifiers = Classifiers(starts, columns, weights, self.ranker.biases, self.counts)
+        tree = no_tree() if self.tree is None else self.tree.compiled
+        return Reranker(classifiers, self.ranker.weights.shape[1], tree, self.tree_share, self.ranker_weight)
+
+    def _features(self, documents: Documents, vectors: np.ndarray) -> Rows:
         """What the ranker reads; words alone need no matrix, which takes longer to make than to read one text."""
         if self.reads == "words":
             return self.words.plain_rows(documents)
-        return beside_dense(vectors, self.words.rows(documents))
-
-    def scores(self, features: sp.csr_array | Rows, proposed: Ranking) -> np.ndarray:
-        """Of each proposed label, (documents, candidates)."""
-        ranker = hinge_beliefs(self.ranker, features, proposed)
-        both = ranker**self.ranker_weight * proposed.scores ** (1 - self.ranker_weight)
-        if self.tree is None:
-            return both
-        judged = self.tree.probabilities(ranker, proposed.scores, self.counts[proposed.labels])
-        return np.float32(self.tree_share) * judged + np.float32(1 - self.tree_share) * both
+        return rows_of(beside_dense(vectors, self.words.rows(documents)))
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """What words add to w · margin of the ranker + (1 − w) · logit of the proposer, and who proposed the label."""
@@ -196,12 +200,8 @@ def hinge_beliefs(ranker: SparseLinear, features: sp.csr_array | Rows, proposed:
     margins = ranker.margins(features, Shortlist(proposed.labels, proposed.scores))
     hinge = np.maximum(0, 1 - margins) ** 3
     # A margin of −3.7 is already 0 in float32, and labels that tie stand by their numbers: the faintest fade slower.
+    # kernels/reranking.py has the same for labels that are ranked.
     return np.exp(-np.minimum(hinge, FAINT) - np.log1p(np.maximum(hinge - FAINT, 0)))
-
-
-FAINT = np.float32(
-    60
-)  # e^−60 is a margin of −2.9; float32 ends at e^−103, and the proposer's score is still to be multiplied
 
 
 # -- the algorithm -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
-from longtail.features.spans import Places, ReadText, pieces_of, places_in_reader, words_of
+from longtail.features.spans import Places, ReadText, pieces_of, places_in_reader, plain_places, words_of
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.tokens import Subwords, Words
 
@@ -120,3 +120,49 @@ def test_margins_are_the_sum_of_what_words_add():
 def test_a_model_of_features_cannot_show_words():
     with pytest.raises(CorpusError, match="ready-made features"):
         ReadText.of(Bags(3, None), Documents.of(["red fox"]))
+
+
+# -- compiled code -----------------------------------------------------------------------------------------------------
+
+PLAIN_TEXTS = [
+    "the red foxes run, the Red fox_es",
+    "lower lowest slow; red+fox [UNK] x",
+    "a\x00b the\x01red ''fox''",
+] * 3
+READERS = [
+    Reader.fit(Documents.of(PLAIN_TEXTS * 3), TfidfOptions(ngrams=ngrams), subwords)
+    for ngrams in (1, 2)
+    for subwords in (0, 60)
+]
+letters = st.sampled_from("the red foxes Red FOX_es lower, lowest ;[UNK] \x00\x01\t'")
+ascii_texts = st.text(letters | st.characters(max_codepoint=127), max_size=60)
+
+
+def given_to_words(places: Places) -> dict[tuple[int, int, int], float]:
+    """(token, begin, end) and its share."""
+    shares: dict[tuple[int, int, int], float] = {}
+    for token, word, share in zip(places.tokens.tolist(), places.words.tolist(), places.shares.tolist()):
+        key = token, int(places.starts[word]), int(places.stops[word])
+        shares[key] = shares.get(key, 0.0) + share
+    return shares
+
+
+@settings(deadline=None, max_examples=300)
+@given(ascii_texts | st.sampled_from(PLAIN_TEXTS), st.sampled_from(READERS))
+def test_compiled_code_finds_words_where_python_finds_them(text: str, reader: Reader):
+    _, columns, _ = reader.rows(Documents.of([text]))
+    found = reader.bagging.places(text, columns)
+    plain = plain_places([reader.words.tfidf, reader.pieces], text, columns)
+    if found is None:  # a token that tokenizers find before all others
+        assert reader.pieces is not None and "[" in text
+        return
+    compiled = Places(*found)
+    assert given_to_words(compiled) == pytest.approx(given_to_words(plain))
+    assert compiled.starts.tolist() == plain.starts.tolist() and compiled.stops.tolist() == plain.stops.tolist()
+
+
+def test_texts_that_compiled_code_leaves_to_python():
+    reader = READERS[1]
+    for text in ("été red", "red [UNK] fox", "red " * 2000):
+        assert reader.bagging.places(text, reader.rows(Documents.of([text]))[1]) is None
+    assert reader.bagging.places("red fox", reader.rows(Documents.of(["red fox"]))[1]) is not None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from longtail.kernels import tables
 from longtail.kernels.compiled import compiled
-from longtail.kernels.sketches import find_possible, sketch_of
+from longtail.kernels.sketches import Sketch, find_possible, sketch_of
 from longtail.kernels.tables import Table, likeliest_of
 
 
@@ -61,18 +61,30 @@ def test_a_sketch_in_numbers():
     sketch = sketch_of(np.array([[127, 1, 0.4]], np.float32), np.array([-2], np.float32))
     assert sketch.codes.tolist() == [[127, 1, 0]]
     assert sketch.scales.tolist() == [1]
+    np.testing.assert_allclose(sketch.offs, [0.4 + 1e-5 * 127.0], rtol=1e-4)
     np.testing.assert_allclose(sketch.worst, [0.4 + 1e-5 * 127.0, np.sqrt(127**2 + 1), 2e-6], rtol=1e-4)
 
 
 @compiled
-def _possible(logits, wanted, error, places, values):  # type: ignore[no-untyped-def]
-    return find_possible(logits, wanted, error, places, values)
+def _possible(logits, wanted, sketch, length, more, places, values):  # type: ignore[no-untyped-def]
+    return find_possible(logits, wanted, sketch, length, more, places, values)
+
+
+def possible(offs: list[float], length: float, more: float) -> list[int]:
+    """The rows, of logits 1, 5, 4, 3.5 and 2, that may be among the two with the largest."""
+    logits, places, values = np.array([1, 5, 4, 3.5, 2], np.float32), np.empty(5, np.int32), np.empty(5, np.float32)
+    own = np.array(offs, np.float32)
+    sketch = Sketch(np.zeros((5, 1), np.int8), np.ones(5, np.float32), own, np.array([own.max(), 0, 0], np.float32))
+    count = _possible(logits, 2, sketch, np.float32(length), np.float32(more), places, values)
+    return sorted(places[:count].tolist())
 
 
 def test_rows_are_kept_that_twice_the_error_allows():
-    logits, places, values = np.array([1, 5, 4, 3.5, 2], np.float32), np.empty(5, np.int32), np.empty(5, np.float32)
-    count = _possible(logits, 2, np.float32(0.3), places, values)
-    assert sorted(places[:count]) == [1, 2, 3]
-    count = _possible(logits, 2, np.float32(0.2), places, values)
-    assert sorted(places[:count]) == [1, 2]
-    assert _possible(logits, 2, np.float32(np.nan), places, values) == 5
+    assert possible([1, 1, 1, 1, 1], 0.2, 0.1) == [1, 2, 3]  # 4 − 0.3 is less than 3.5 + 0.3
+    assert possible([1, 1, 1, 1, 1], 0.1, 0.1) == [1, 2]  # 4 − 0.2 is more than 3.5 + 0.2
+    assert possible([1, 1, 1, 1, 1], np.nan, 0) == [0, 1, 2, 3, 4]
+
+
+def test_every_row_has_an_error_of_its_own():
+    assert possible([0, 0, 0, 0, 1], 2.5, 0) == [1, 2, 4]  # 2 may be 4.5, and 3.5 is 3.5
+    assert possible([0, 0, 3, 0, 0], 1, 0) == [1, 2, 3]  # 4 may be 1: then 3.5 is the second
