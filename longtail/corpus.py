@@ -341,6 +341,7 @@ class Splits:
 
     train: Corpus
     test: Corpus | None = None
+    notes: tuple[str, ...] = ()  # what was guessed about the files, or left out of them, in sentences
 
     @property
     def valid(self) -> Corpus:

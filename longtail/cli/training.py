@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli.output import say, screen, strict_json
-from longtail.cli.words import CorpusArgument, to_write
+from longtail.cli.words import CorpusArgument, read_corpus, reads_corpus, to_write
+from longtail.columns import Reading
 
 if TYPE_CHECKING:
     from longtail.corpus import Splits
@@ -47,7 +48,9 @@ def demo(
     print(f"Or open http://127.0.0.1:8080/ in a browser after:  longtail serve {run / 'model'}")
 
 
+@reads_corpus
 def train(
+    reading: Reading,
     method: Annotated[str, typer.Argument(metavar="METHOD", help="One of `longtail methods`.")],
     corpus: CorpusArgument,
     run: Annotated[Path, typer.Option(parser=to_write, help="Where the run lives. The same command again resumes it.")],
@@ -71,7 +74,6 @@ def train(
 ) -> None:
     """Train a method on a corpus; the model is RUN/model."""
     from longtail.config import parse_assignment, read_toml
-    from longtail.data.load import load
     from longtail.methods import method as known
     from longtail.predict.fit import check_device, fit
     from longtail.train.claim import check_place
@@ -82,7 +84,7 @@ def train(
     settings: dict[str, Any] = read_toml(config) if config else {}
     settings |= dict(map(parse_assignment, set_ or []))
     settings |= {} if seed is None else {"seed": seed}
-    splits = load(corpus)
+    splits = read_corpus(corpus, reading)
     documents = splits.without_valid if hold_out else splits.train
     settings |= {"keep_documents": keep_documents}
     fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, preset=preset, **settings)

@@ -50,6 +50,7 @@ class Description:
     labels: int
     labels_without_training: int
     frequencies: np.ndarray  # training documents of every label, falling
+    notes: tuple[str, ...] = ()  # what was guessed about its files
 
     @property
     def deciles(self) -> list[Decile]:
@@ -77,6 +78,7 @@ class Description:
             "labels_without_training": self.labels_without_training,
             "deciles": [asdict(decile) for decile in self.deciles],
             "curve": self.curve,
+            "notes": list(self.notes),
         }
 
 
@@ -90,7 +92,8 @@ def describe(splits: Splits) -> Description:
         if corpus is not None:
             described[role] = _describe_split(corpus, content_hashes(corpus.documents), in_train=known)
     frequencies = np.sort(np.bincount(train.labels.indices, minlength=train.n_labels))[::-1]
-    return Description(train.name, described, train.n_labels, int((frequencies == 0).sum()), frequencies)
+    unused = int((frequencies == 0).sum())
+    return Description(train.name, described, train.n_labels, unused, frequencies, splits.notes)
 
 
 def sizes(documents: Documents) -> np.ndarray:

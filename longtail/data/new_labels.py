@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from longtail.corpus import Label
-from longtail.data.formats.tables import labels
 from longtail.data.lines import Block
 from longtail.data.rows import LABEL_SEPARATOR, ROWS, Fields, suffix
+from longtail.data.vocabulary import labels
 from longtail.errors import CorpusError
 from longtail.new_label import NewLabel
 
