@@ -45,7 +45,9 @@ def convert(
     reading: Reading,
     source: CorpusArgument,
     target: Annotated[Path, typer.Argument(parser=to_write, metavar="TARGET", help="A new directory.")],
-    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    to: Annotated[
+        str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
+    ] = "lf",
 ) -> None:
     """Write a corpus in another format."""
     from longtail.data.write import CORPUS, write
@@ -64,7 +66,9 @@ def split(
     test: Annotated[float, typer.Option(help="Share of the documents to judge models by.")] = 0.1,
     valid: Annotated[float, typer.Option(help="Share of the documents to choose by, as `calibrate` does.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Draws the documents.")] = 0,
-    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    to: Annotated[
+        str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
+    ] = "lf",
     anew: Annotated[bool, typer.Option("--anew", help="Put splits that exist together first.")] = False,
 ) -> None:
     """Divide a corpus at random into train and test documents; equal texts stay together."""

@@ -15,7 +15,11 @@ from longtail.errors import CorpusError
 
 Names = tuple[str, ...]  # the first existing one is used
 
-PLAIN_NAMES: dict[Role, Names] = {"train": ("train", "trn"), "valid": ("valid", "val", "dev"), "test": ("test", "tst")}
+PLAIN_NAMES: dict[Role, Names] = {
+    "train": ("train", "trn"),
+    "valid": ("valid", "val", "dev", "validation"),
+    "test": ("test", "tst"),
+}
 SHORT_NAMES: dict[Role, Names] = {"train": ("trn",), "valid": ("val",), "test": ("tst",)}
 
 
@@ -64,7 +68,7 @@ class Layout:
         later: tuple[Role, ...] = ("valid", "test")
         splits: dict[Role, tuple[Path, ...]] = {"train": train}
         splits |= {role: found for role in later if (found := self._split(directory, role))}
-        labels = existing(directory, self.labels)
+        labels = existing(directory, self.labels) or (only_vocabulary(directory) if self.has_columns else None)
         if labels is None and self.labels_needed:
             raise CorpusError(f"{directory / self.labels[0]}: missing; it must describe every label")
         return Source(splits, labels, {role: path for role in splits if (path := _filter(directory, role))})
@@ -72,7 +76,7 @@ class Layout:
     def is_file(self, path: Path) -> bool:
         """Whether this single file can be a corpus in this layout."""
         suffixes = {suffix(Path(name)) for name in self.parts[0]}
-        alone = len(self.parts) == 1 and not self.labels_needed
+        alone = len(self.parts) == 1 and not self.labels_needed and bool(self.splits["train"])
         return alone and suffix(path) in suffixes and self._begins(path)
 
     def _split(self, directory: Path, role: Role) -> tuple[Path, ...] | None:
@@ -93,6 +97,12 @@ class Layout:
 
 def _filter(directory: Path, role: Role) -> Path | None:
     return existing(directory, (f"filter_labels_{role}.txt",))
+
+
+def only_vocabulary(directory: Path) -> Path | None:
+    """The RDF file of a directory, if there is exactly one."""
+    found = [path for path in directory.iterdir() if path.suffix.lower() in (".ttl", ".rdf", ".nt", ".skos")]
+    return found[0] if len(found) == 1 and found[0].is_file() else None
 
 
 def existing(directory: Path, names: Names) -> Path | None:

@@ -27,15 +27,12 @@ from longtail.data.lines import compression
 from longtail.data.lonely import lonely_labels
 from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
+from longtail.frames import CorpusNotice
 from longtail.store import Kind, whole_directory
 
 GUESSES = 1  # version of the rules by which columns and cells are understood; caches made by others are rebuilt
 CACHE = "LONGTAIL_CACHE"  # environment variable: directory of caches
 KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
-
-
-class CorpusNotice(UserWarning):
-    """What was guessed about the files of a corpus, or left out of them."""
 
 
 def load(

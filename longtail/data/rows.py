@@ -44,9 +44,9 @@ def suffix(path: Path) -> str:
     return (path.with_suffix("").suffix if compression(path) else path.suffix).lower()
 
 
-def is_separated(path: Path | str) -> bool:
-    """Whether a file is CSV or TSV, whose cells are strings."""
-    return suffix(Path(path)) in DELIMITERS
+def holds_cells(path: Path) -> bool:
+    """Whether a list of labels must be written into one cell of the file."""
+    return suffix(path) in (*DELIMITERS, ".xlsx", ".sqlite", ".sqlite3", ".db")
 
 
 def strings(block: Block[Fields], name: str) -> list[str]:

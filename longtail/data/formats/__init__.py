@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from longtail.columns import UNTOLD, Reading
-from longtail.data.formats import fasttext, lf_json, sparse, tables, text_lines
+from longtail.data.formats import fasttext, files, lf_json, sparse, tables, text_lines
 from longtail.data.layout import Layout, Source
 from longtail.errors import CorpusError
 
@@ -18,6 +18,8 @@ LAYOUTS: tuple[Layout, ...] = (
     sparse.TWO_FILES,
     sparse.ONE_FILE,
     fasttext.LAYOUT,
+    files.ANNIF,
+    files.FOLDERS,
 )
 
 
@@ -54,7 +56,8 @@ def known_layouts() -> str:
     """One line per format."""
     lines = []
     for layout in LAYOUTS:
-        parts = [" or ".join(name.format(layout.splits["train"][0]) for name in names) for names in layout.parts]
+        split = next(iter(layout.splits["train"]), "")
+        parts = [" or ".join(name.format(split) for name in names) for names in layout.parts]
         needed = [layout.labels[0]] if layout.labels_needed else []
         lines.append(f"  {' + '.join(parts + needed)}: {layout.title}")
     return "\n".join(lines)

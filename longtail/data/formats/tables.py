@@ -24,13 +24,14 @@ from typing import Any
 
 from longtail import label_cells
 from longtail.columns import FLAGS, LABELS, TEXT, Columns, Reading, choose
-from longtail.corpus import Label
+from longtail.corpus import Label, Role
 from longtail.data.formats.lf_json import joined
 from longtail.data.labelling import Growing, Vocabulary, from_names, growing_vocabulary
 from longtail.data.layout import PLAIN_NAMES, Layout, Source
 from longtail.data.lines import Block
 from longtail.data.mapped import Draft
-from longtail.data.rows import LABEL_SEPARATOR, ROWS, Access, Fields, is_separated, require, rows, strings
+from longtail.data.rows import LABEL_SEPARATOR, ROWS, Access, Fields, holds_cells, require, rows, strings
+from longtail.data.stored import arrow_files
 from longtail.data.vocabulary import NAMES, read_labels
 from longtail.label_cells import LabelCells
 
@@ -79,7 +80,7 @@ def decide(path: Path, reading: Reading, known: Container[str], draft: Draft) ->
         draft.note(f"{path.name}: {columns.note}")
     values = [value for _, row in sample for value in _label_values(row, columns)]
     single = not columns.labels and all("labels" not in row for _, row in sample)  # a name as it stands
-    usual = LABEL_SEPARATOR if is_separated(path) and not single else None
+    usual = LABEL_SEPARATOR if holds_cells(path) and not single else None
     told = "" if columns.one_hot or (single and reading.label_separator is None) else reading.label_separator
     cells, note = label_cells.found(values, told, usual, known)
     if note:
@@ -134,6 +135,25 @@ def _flag(block: Block[Fields], at: int, name: str) -> bool:
     return cell in ("1", "1.0", "true")
 
 
+def find_dataset(place: Path) -> Source | None:
+    """A directory that `datasets.Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote."""
+    if (place / "state.json").is_file() and arrow_files(place):
+        return Source({"train": (place,)}, None, {}, among=tuple(_dataset_files(place)))
+    if not (place / "dataset_dict.json").is_file():
+        return None
+    found = {
+        role: next(((place / name,) for name in names if arrow_files(place / name)), None)
+        for role, names in PLAIN_NAMES.items()
+    }
+    splits: dict[Role, tuple[Path, ...]] = {role: paths for role, paths in found.items() if paths}
+    files = [file for (directory,) in splits.values() for file in _dataset_files(directory)]
+    return Source(splits, None, {}, among=tuple(files)) if "train" in splits else None
+
+
+def _dataset_files(directory: Path) -> list[Path]:
+    return [*arrow_files(directory), *directory.glob("*.json")]
+
+
 LAYOUT = Layout(
     title="your own texts and label names",
     parts=(tuple(f"{{}}{suffix}" for suffix in ROWS),),
@@ -141,4 +161,5 @@ LAYOUT = Layout(
     splits=PLAIN_NAMES,
     labels=NAMES,
     has_columns=True,
+    finder=find_dataset,
 )
