@@ -166,11 +166,14 @@ def _separates(distinct: list[str], separator: str, known: Container[str]) -> bo
 
 
 def _is_list_of_words(rows: list[list[str]], again: set[str]) -> bool:
-    """Whether commas separate labels: parts are short, and many stand at several places ("Paris, France" does not)."""
+    """Whether commas separate labels: parts are short, and many stand at several places or alone.
+
+    In names such as "Paris, France" they do not.
+    """
     places: defaultdict[str, set[int]] = defaultdict(set)
     for row in rows:
         for at, part in enumerate(row):
             if part in again:
-                places[part].add(at)
+                places[part].add(at if len(row) > 1 else -1)
     words = sum(len(part.split()) for part in again) / max(len(again), 1)
     return words <= MANY_WORDS and sum(len(at) > 1 for at in places.values()) >= 0.3 * len(again)

@@ -11,6 +11,10 @@ from longtail.cli.output import say, screen, write_json
 from longtail.cli.words import CorpusArgument, read_corpus, reads_corpus, to_write
 from longtail.columns import Reading
 
+FormatOption = Annotated[
+    str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
+]
+
 
 @reads_corpus
 def describe(

@@ -23,7 +23,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 OTHERS = (",", ";", "\t", "|")
 SAMPLE_LINES = 200
 _EXCEL = re.compile(r'"?sep=(.)"?')  # a first line by which Excel is told the delimiter
-_DATA = re.compile(r"<?https?://\S+|[-+]?\d+([.,]\d+)?")  # what is no name of a column
+_DATA = re.compile(r"<?(https?://|urn:)\S.*|[-+]?\d+([.,]\d+)?|.*[|;].*|\[.*\]|\{.*\}")  # what is no name of a column
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,14 @@ def _has_header(records: list[list[str]], wanted: Sequence[str]) -> bool:
         return True
     if {normal(name) for name in wanted} & set(map(normal, first)):
         return True
-    if any(len(cell) >= 40 and len(cell.split()) >= 5 for cell in first) or any(map(_DATA.fullmatch, first)):
+    if any(map(_is_sentence, first)) or any(map(_DATA.fullmatch, first)):
         return False
     return not any(_comes_again(records, at) for at in range(len(first)))
+
+
+def _is_sentence(cell: str) -> bool:
+    """Whether a cell is too long for the name of a column; those of surveys are questions."""
+    return len(cell) >= 30 and len(cell.split()) >= 5 and not cell.rstrip().endswith("?")
 
 
 def _comes_again(records: list[list[str]], at: int) -> bool:

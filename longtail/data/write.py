@@ -109,9 +109,9 @@ def _write_cells(path: Path, names: list[str], rows: Iterable[dict[str, str]]) -
         writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerow(names)
         for at, row in enumerate(rows, 1):
-            if any("\r" in cell or "\0" in cell for cell in row.values()):
+            if any("\r\n" in cell for cell in row.values()):
                 raise CorpusError(
-                    f"{path.name}: document or label {at} holds a carriage return, which CSV readers change; "
+                    f"{path.name}: document or label {at} has lines that end as in Windows, which CSV readers change; "
                     "write jsonl instead"
                 )
             writer.writerow([row[name] for name in names])

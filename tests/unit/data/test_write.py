@@ -80,6 +80,10 @@ def test_a_text_is_parted_into_title_and_content_that_join_to_it(text: str):
 def test_any_text_survives(format: str, tmp_path_factory: pytest.TempPathFactory, texts: list[str]):
     place = tmp_path_factory.mktemp("any")
     splits = Splits(Corpus.of(texts, [[str(at % 3)] for at in range(len(texts))]))
+    if format == "csv" and any("\r\n" in text for text in texts):
+        with pytest.raises(CorpusError, match="write jsonl instead"):
+            write(splits, place / "out", format)
+        return
     write(splits, place / "out", format)
     assert list(load(place / "out", cache=place / "cache").train.texts) == texts
 
