@@ -47,16 +47,35 @@ def texts_and_labels(frame: Any, reading: Reading) -> tuple[list[str], list[list
     names = [str(name) for name in frame.columns]
     sample = frame[:SAMPLE]
     some = _rows({name: list(sample[column]) for name, column in zip(names, frame.columns)})
-    columns = choose("the data frame", some, reading)
+    columns = _chosen(some, reading)
     values = {name: list(frame[column]) for name, column in zip(names, frame.columns) if name in columns.read}
     rows = _rows(values)
     cells, note = label_cells.found(
         [row.get(name) for row in some for name in _label_columns(columns, names)], reading.label_separator
     )
     for line in filter(None, (columns.note, note)):
-        warnings.warn(f"the data frame: {line.replace('--', '')}", CorpusNotice, stacklevel=3)
+        warnings.warn(f"the data frame: {_as_arguments(line)}", CorpusNotice, stacklevel=4)
     texts = [_text(at, row, columns) for at, row in enumerate(rows)]
     return texts, [_labels(at, row, columns, names, cells) for at, row in enumerate(rows)], cells.names
+
+
+def _chosen(rows: list[dict[str, Any]], reading: Reading) -> Columns:
+    try:
+        return choose("the data frame", rows, reading)
+    except CorpusError as error:
+        raise CorpusError(_as_arguments(str(error))) from None
+
+
+def _as_arguments(sentence: str) -> str:
+    """Options of the command line as arguments of Python.
+
+    >>> _as_arguments("did you mean --text 'my abstract' --labels tags?")
+    "did you mean text='my abstract' labels='tags'?"
+    """
+    return _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}={found[2] or repr(found[3])}", sentence)
+
+
+_OPTION = re.compile(r"--([a-z-]+) (?:('[^']*')|([^\s?;:)]+))")
 
 
 def _rows(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
