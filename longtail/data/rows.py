@@ -161,7 +161,7 @@ def _elements(path: Path, blocks: Iterator[Block[str]]) -> Iterator[tuple[int, s
 
 def csv_rows(path: Path, access: Access) -> Iterator[Block[Fields]]:
     """Cells under a header; what separates them is found out if it is not what the name of the file says."""
-    wanted = (*access.reading.text, *access.reading.labels)
+    wanted = (*access.reading.text, *access.reading.labels, *(access.columns or ()))
     return separated_rows(path, DELIMITERS[suffix(path)], access.lenient, access.note, wanted)
 
 

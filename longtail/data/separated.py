@@ -67,7 +67,7 @@ def dialect(path: Path, usual: str, note: Note = unsaid, wanted: Sequence[str] =
     if delimiter != usual:
         note(f"{path.name} has {delimiter!r} between its columns")
     records = [record for record in _parsed(sample, delimiter) if record]
-    header = None if _has_header(records, wanted) else [str(at + 1) for at in range(len(records[0]))]
+    header = None if not records or _has_header(records, wanted) else [str(at + 1) for at in range(len(records[0]))]
     if header:
         note(f"{path.name} has no header: its first line looks like a document; the columns are called 1, 2, …")
     return Dialect(encoding, delimiter, header, 2 if told else 1)
@@ -116,9 +116,11 @@ def _parsed(sample: list[str], delimiter: str) -> list[list[str]]:
 
 def _has_header(records: list[list[str]], wanted: Sequence[str]) -> bool:
     """Whether the first record names columns; one with long texts, URIs or values that come again does not."""
-    if len(records) < 2 or len(records[0]) < 2:
+    first = records[0] if records else []
+    if any(name.isdigit() for name in wanted):  # columns called by their numbers
+        return bool(set(wanted) & set(first))
+    if len(records) < 2 or len(first) < 2:
         return True
-    first = records[0]
     if any(normal(cell) in KNOWN_NAMES or re.fullmatch("label_[a-z]+", normal(cell)) for cell in first):
         return True
     if {normal(name) for name in wanted} & set(map(normal, first)):

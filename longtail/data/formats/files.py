@@ -150,7 +150,7 @@ def read_annif(source: Source, draft: Draft) -> None:
     texts = [path for path in source.among if path.suffix == ".txt"]
     bare = [path for path in texts if not any(path.with_suffix(ending).is_file() for ending in SUBJECTS)]
     if bare:
-        draft.note(f"{len(bare):,} texts have no file of subjects beside them, as {bare[0].name}: no labels")
+        draft.note(f"texts without a file of subjects beside them have no labels: {len(bare):,}, as {bare[0].name}")
     _read(source, draft, _annif_document)
 
 

@@ -53,7 +53,7 @@ def read(source: Source, draft: Draft) -> None:
             names = from_names(block, label_lists(block, columns, cells), vocabulary)
             draft.add(role, ids=ids(block, columns), texts=texts(block, columns), labels=names)
     if cells.nulls:
-        draft.note(f"{train.name}: null in a list of labels was left out, {cells.nulls:,} times")
+        draft.note(f"{train.name}: nulls in lists of labels were left out: {cells.nulls:,}")
     add_new_labels(vocabulary, cells.names, draft)
 
 
@@ -62,7 +62,7 @@ def add_new_labels(vocabulary: Vocabulary, names: dict[str, str], draft: Draft) 
     new = list(islice(vocabulary, draft.n_labels, None))
     if new and isinstance(vocabulary, Growing):
         draft.note(
-            f"{len(new):,} labels of documents are not in {vocabulary.source} and are kept under their ids, "
+            f"labels of documents that are not in {vocabulary.source} are kept under their ids: {len(new):,}, "
             f"as {new[0]!r:.80}"
         )
     draft.add_labels(Label(id, names.get(id, id)) for id in new)

@@ -179,7 +179,7 @@ def test_labels_come_as_strings_objects_numbers_and_nulls(tmp_path: Path):
     splits = read(tmp_path, "a.jsonl", jsonl(rows))
     assert labels(splits) == [["x"], ["8", "seven"], ["ex"], ["3"], []]
     assert list(splits.train.label_set.ids) == ["x", "7", "8", "http://x", "3"]
-    said(splits, "null in a list of labels was left out, 1 times")
+    said(splits, "nulls in lists of labels were left out: 1")
 
 
 def test_one_string_of_labels_in_parquet_is_taken_apart(tmp_path: Path):
@@ -228,6 +228,13 @@ def test_two_columns_without_a_header_are_read(tmp_path: Path):
     splits = read(tmp_path, "a.csv", table("").strip().encode())
     assert labels(splits) == EXPECTED and splits.train.texts[0] == HERBS[0][0]
     said(splits, "a.csv has no header", "the text is 1; the labels are 2")
+
+
+def test_every_split_is_read_as_the_training_split_is(tmp_path: Path):
+    """The first line of this test split could be a header, but that of training is none."""
+    train, test = table("").strip().encode(), b"short,herb\nwords,flower\n"
+    splits = load(put(tmp_path / "c", {"train.csv": train, "test.csv": test}), cache=tmp_path / "cache", say=print)
+    assert list(splits.test.texts) == ["short", "words"]
 
 
 def test_more_columns_without_a_header_are_a_question(tmp_path: Path):
@@ -337,7 +344,7 @@ def test_annifs_directories(tmp_path: Path):
     splits = load(place, cache=tmp_path / "cache", say=print)
     assert list(splits.train.texts) == ["basil", "mint", "nothing known"]
     assert label_names(splits, "train") == [["herb", "summer"], ["herb"], []]
-    said(splits, "1 texts have no file of subjects beside them, as c.txt")
+    said(splits, "texts without a file of subjects beside them have no labels: 1, as c.txt")
     rows = {
         f"{at}.json": {"text": text, "subjects": [{"uri": URI + names[0]}]} for at, (text, names) in enumerate(HERBS)
     }
@@ -361,7 +368,8 @@ def test_a_skos_vocabulary_names_and_describes_labels(tmp_path: Path):
     splits = load(tmp_path / "c", cache=tmp_path / "cache", say=print, text="1", labels="2")
     herb = next(label for label in splits.train.label_set if label.id == f"{URI}herb")
     assert herb.name == "herbs" and herb.text == "potherbs\nplants"
-    said(splits, "names of labels are read in en; --language chooses from de, en", "1 labels of documents are not in")
+    said(splits, "names of labels are read in en; --language chooses from de, en")
+    said(splits, "labels of documents that are not in plants.ttl are kept under their ids: 1")
     german = load(tmp_path / "c", cache=tmp_path / "cache", say=print, language="de", text="1", labels="2")
     assert "Kräuter" in list(german.train.label_set.names)
     with pytest.raises(CorpusError, match="--language fr: its label names are in de, en"):
@@ -387,7 +395,7 @@ def test_annifs_vocabularies(name: str, content: str, tmp_path: Path):
     lines = [f"{text}\t{' '.join(uris)}\n" for (text, _), uris in zip(HERBS, WITH_URIS)]
     splits = read(tmp_path, "a.tsv", "".join(lines).encode(), vocabulary=str(tmp_path / name))
     assert splits.train.label_set[0][:2] == (f"{URI}herb", "herbs")
-    said(splits, f"labels of documents are not in {name} and are kept under their ids")
+    said(splits, f"labels of documents that are not in {name} are kept under their ids")
     assert f"{URI}old" not in list(splits.train.label_set.ids)
 
 
