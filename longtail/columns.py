@@ -141,9 +141,16 @@ def _text_by_name(names: list[str], sample: Sequence[Row]) -> tuple[str, ...] | 
         return _longer(names, sample)
     long = [name for name in names if normal(name) in LONG_NAMES]
     titles = [name for name in names if normal(name) in TITLE_NAMES]
-    if len(long) > 1 or len(titles) > 1 or not long + titles:
+    if len(long) > 1 or len(titles) > 1 or not long + titles or _is_longer(names, [*long, *titles], sample):
         return None
     return tuple(long) if long and normal(long[0]) == "text" else (*titles, *long)
+
+
+def _is_longer(names: list[str], known: list[str], sample: Sequence[Row]) -> bool:
+    """Whether a column without a known name holds much longer texts than those with one."""
+    most = max(_mean_words(sample, name) for name in known)
+    others = [_mean_words(sample, name) for name in names if name not in known and normal(name) not in LABEL_NAMES]
+    return max(others, default=0.0) >= max(10.0, 2 * most)
 
 
 def _longer(names: list[str], sample: Sequence[Row]) -> tuple[str, ...] | None:

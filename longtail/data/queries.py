@@ -203,7 +203,7 @@ def _text(block: Block[Any], at: int, fields: Fields, named: tuple[str, ...] = (
         return _named_text(block, at, fields, named)
     given = {name: value for name in TEXT if (value := fields.get(name)) is not None}
     if not given or not all(isinstance(value, str) for value in given.values()):
-        raise block.wrong(at, "needs a string `text`, or strings `title` and `content`")
+        raise block.wrong(at, "needs a string `text`, or strings `title` and `content`; --text names others")
     return given.get("text") or joined(given.get("title", ""), given.get("content", ""))
 
 

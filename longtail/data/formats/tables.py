@@ -17,6 +17,7 @@ documents refer to labels by id, and an unknown id is an error.  Vocabularies ar
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Container
 from itertools import chain, islice
 from pathlib import Path
@@ -44,8 +45,8 @@ def read(source: Source, draft: Draft) -> None:
     if source.labels is not None:
         vocabulary = read_labels(source.labels, source.reading.language, draft)
     (train,) = source.splits["train"]
-    known = (*vocabulary, *getattr(vocabulary, "names", ())) if source.labels else ()
-    columns, cells = decide(train, source.reading, frozenset(known), draft)
+    known = ChainMap(vocabulary, getattr(vocabulary, "names", {})) if source.labels else ()
+    columns, cells = decide(train, source.reading, known, draft)
     for role, (path,) in source.splits.items():
         for block in rows(path, Access(source.reading, draft.note, columns.read)):
             require(block, frozenset(columns.text) or TEXT)
@@ -114,7 +115,8 @@ def label_lists(block: Block[Fields], columns: Columns, cells: LabelCells) -> li
     found = []
     for at, row in enumerate(block.rows):
         try:
-            found.append(list(chain.from_iterable(map(cells, _label_values(row, columns)))))
+            values = _label_values(row, columns)
+            found.append(cells(values[0]) if len(values) == 1 else list(chain.from_iterable(map(cells, values))))
         except ValueError as error:
             raise block.wrong(at, str(error)) from None
     return found

@@ -114,6 +114,12 @@ def test_two_columns_that_could_be_the_labels_are_a_question(tmp_path: Path):
         read(tmp_path, "a.csv", b"text,tags,category\na b c,x,y\nd e f,x,z\n")
 
 
+def test_a_known_name_beside_a_much_longer_text_is_a_question(tmp_path: Path):
+    rows = "".join(f"good,{'many words ' * 20},books\n" for _ in range(3))
+    with pytest.raises(CorpusError, match=r"did you mean --text reviewText\?"):
+        read(tmp_path, "a.csv", f"summary,reviewText,category\n{rows}".encode())
+
+
 def test_a_misspelt_column_is_told_which_one_is_near(tmp_path: Path):
     with pytest.raises(CorpusError, match=r"--text abstrct: no column has this name; .*did you mean --text abstract\?"):
         read(tmp_path, "a.csv", b"abstract,tags\na,b\n", text="abstrct")
