@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli.output import say, screen, strict_json
-from longtail.cli.words import CorpusArgument, read_corpus, reads_corpus, to_write
+from longtail.cli.words import CorpusArgument, as_options, read_corpus, reads_corpus, to_write
 from longtail.columns import Reading
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def train(
     fit(method, documents, run=run, say=say, device=device, tensorboard=tensorboard, preset=preset, **settings)
     say(f"done: {run / 'model'}")
     if splits.test is None:
-        say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))
+        say(_how_to_judge(run / "model", f"{corpus}{as_options(reading)}", splits, hold_out=hold_out))
 
 
 def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:

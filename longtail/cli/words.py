@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -69,6 +70,12 @@ def read_corpus(corpus: str, reading: Reading) -> Splits:
     from longtail.data.load import load
 
     return load(corpus, say=say, **asdict(reading))
+
+
+def as_options(reading: Reading) -> str:
+    """What the user said about columns, to be said again in another command."""
+    given = {name: ",".join(value) if isinstance(value, list) else value for name, value in reading.to_json().items()}
+    return "".join(f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given.items())
 
 
 def to_write(text: str) -> Path:

@@ -18,7 +18,7 @@ from typing import Any
 
 from longtail.columns import listed
 from longtail.corpus import Label
-from longtail.data.encoding import Note
+from longtail.data.encoding import Note, unsaid
 from longtail.data.labelling import Growing, Vocabulary, distinct
 from longtail.data.lines import Block
 from longtail.data.mapped import Draft
@@ -52,9 +52,9 @@ def read_labels(path: Path, language: str | None, draft: Draft) -> Vocabulary:
     return vocabulary
 
 
-def labels(path: Path) -> Iterator[tuple[Block[Fields], list[Label]]]:
+def labels(path: Path, note: Note = unsaid) -> Iterator[tuple[Block[Fields], list[Label]]]:
     """The labels of each block of a table with id, name and text."""
-    return _described(rows(path))
+    return _described(rows(path, Access(note=note)))
 
 
 def _described(blocks: Iterator[Block[Fields]]) -> Iterator[tuple[Block[Fields], list[Label]]]:

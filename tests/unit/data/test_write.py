@@ -132,7 +132,7 @@ def test_a_failure_leaves_nothing(format: str, tmp_path: Path, monkeypatch: pyte
 def test_what_cannot_be_written_is_refused_in_words(tmp_path: Path):
     with pytest.raises(CorpusError, match="features somebody else made"):
         write(loaded(tmp_path / "a", SPARSE), tmp_path / "out", "lf")
-    with pytest.raises(CorpusError, match=r"xml: no such format to write; there are lf, parquet"):
+    with pytest.raises(CorpusError, match=r"xml: no such format to write; there are lf, jsonl, csv, parquet"):
         write(loaded(tmp_path / "b", JSONL), tmp_path / "out", "xml")
     twins = Corpus.of(["a"], [["x", "y"]])
     twins = Corpus(twins.documents, twins.labels, LabelSet.of([Label("1", "x"), Label("1", "y")]))
