@@ -239,7 +239,9 @@ def _question(
         kinds = looks_like_labels([name for name in names if name not in {*(text or TEXT), looks}], sample)
         options += [f"--labels {shlex.quote(kinds)}"] if kinds else []
     hint = f"; did you mean {' '.join(options)}?" if options else "; --text and --labels name columns"
-    return f"{place}: needs a field called {needed}; its fields are: {listed(names)}{hint}"
+    numbered = names == [str(at + 1) for at in range(len(names))]
+    header = "; it has no header, so its columns are called by their numbers" if numbered else ""
+    return f"{place}: needs a field called {needed}; its fields are: {listed(names)}{header}{hint}"
 
 
 def looks_like_text(names: Sequence[str], sample: Sequence[Row]) -> str:

@@ -126,8 +126,9 @@ def found(
     texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
     if usual is not None and any(usual in text for text in texts):
         return LabelCells(usual), ""
-    if texts and all(listed_in(text) is not None for text in texts):
-        return LabelCells(usual, "list"), f"label cells are lists, as in {texts[0]:.60}"
+    lists = [text for text in texts if listed_in(text) is not None]
+    if lists and len(lists) >= 0.5 * len(texts):
+        return LabelCells(usual, "list"), f"label cells are lists, as in {lists[0]:.60}"
     if texts and all(map(_URIS.fullmatch, texts)):
         several = any(len(text.split()) > 1 for text in texts)
         return LabelCells(None, "uris"), "label cells are URIs with spaces between them" if several else ""
@@ -138,7 +139,25 @@ def found(
         return LabelCells(separator), f"labels have {separator!r} between them, as in {example!r:.60}; {keep}"
     if texts and all(map(_WHOLE.fullmatch, texts)):
         return LabelCells(usual, whole=True), f"labels are whole numbers written as {texts[0]}: read without the .0"
-    return LabelCells(usual), ""
+    return LabelCells(usual), "" if known else suspicion(texts)
+
+
+def suspicion(texts: Sequence[str]) -> str:
+    """A warning if cells that are kept whole look like several labels."""
+    separator = separator_of(texts) or (" " if _are_spaced(texts) else None)
+    if separator is None:
+        return ""
+    example = next(text for text in texts if separator in text)
+    option = f"--label-separator {separator!r}"
+    return f"careful: label cells look like {example!r:.60}; if these are several labels, pass {option}"
+
+
+def _are_spaced(texts: Sequence[str]) -> bool:
+    """Whether cells with spaces mostly consist of words that are cells of their own, as in "cs.AI math.CO"."""
+    cells = set(texts)
+    several = [cell for cell in cells if len(cell.split()) > 1]
+    made = [cell for cell in several if all(word in cells for word in cell.split())]
+    return len(several) > 1 and len(made) >= 0.5 * len(several)
 
 
 def separator_of(texts: Sequence[str], known: Container[str] = ()) -> str | None:

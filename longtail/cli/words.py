@@ -73,7 +73,11 @@ def read_corpus(corpus: str, reading: Reading) -> Splits:
 
 
 def as_options(reading: Reading) -> str:
-    """What the user said about columns, to be said again in another command."""
+    """What the user said about columns, to be said again in another command.
+
+    >>> as_options(Reading.of("title,my abstract", label_separator=";"))
+    " --text 'title,my abstract' --label-separator ';'"
+    """
     given = {name: ",".join(value) if isinstance(value, list) else value for name, value in reading.to_json().items()}
     return "".join(f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given.items())
 

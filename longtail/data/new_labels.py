@@ -27,8 +27,8 @@ def new_labels(given: Iterable[NewLabel | Mapping[str, Any]]) -> list[NewLabel]:
 def read_new_labels(path: Path, note: Note = unsaid) -> list[NewLabel]:
     """The labels of a file of JSON lines, CSV, TSV or Parquet, with the fields id, name, text and examples.
 
-    In JSON lines and Parquet `examples` is a list of texts, in CSV and TSV texts with | between them.  `note` hears how the
-    file is written, where that had to be found out.
+    In JSON lines and Parquet `examples` is a list of texts, in CSV and TSV texts with | between them.  `note` hears how
+    the file is written, where that had to be found out.
     """
     if suffix(path) not in ROWS:
         raise CorpusError(f"{path}: labels are read from {', '.join(ROWS)} files; name it after what is in it")

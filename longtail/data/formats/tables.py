@@ -84,6 +84,8 @@ def decide(path: Path, reading: Reading, known: Container[str], draft: Draft) ->
     usual = LABEL_SEPARATOR if holds_cells(path) and not single else None
     told = "" if columns.one_hot or (single and reading.label_separator is None) else reading.label_separator
     cells, note = label_cells.found(values, told, usual, known)
+    if single and reading.label_separator is None and not known:
+        note = label_cells.suspicion([value for value in values if isinstance(value, str)])
     if note:
         draft.note(f"{path.name}: {note}")
     return columns, cells

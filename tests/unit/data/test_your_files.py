@@ -208,6 +208,22 @@ def test_nearly_every_document_with_a_label_of_its_own_is_a_warning(tmp_path: Pa
     said(read(tmp_path, "b.tsv", f"text\tlabels\n{rows}".encode()), "are these the right columns?")
 
 
+def test_cells_that_are_kept_whole_and_look_like_several_labels_are_a_warning(tmp_path: Path):
+    splits = read(tmp_path, "a.tsv", table("text\tlabel", "\t", ";").encode())
+    assert labels(splits)[0] == ["herb;summer"], "a column called label holds one name"
+    said(splits, "label cells look like 'herb;summer'; if these are several labels, pass --label-separator ';'")
+    kinds = ["cs.AI math.CO", "cs.AI", "math.CO", "math.CO stat.ML", "stat.ML"]
+    rows = [{"text": "a paper", "category": kind} for kind in kinds]
+    said(read(tmp_path, "a.jsonl", jsonl(rows)), "pass --label-separator ' '")
+    apart = read(tmp_path, "a.jsonl", jsonl(rows), label_separator=" ")
+    assert labels(apart)[0] == ["cs.AI", "math.CO"] and "careful" not in "".join(apart.notes)
+
+
+def test_a_cell_that_is_no_list_among_lists_is_one_label(tmp_path: Path):
+    splits = read(tmp_path, "a.tsv", b"text\ttags\nx\t['a', 'b']\ny\tplain\nz\t[]\n")
+    assert labels(splits) == [["a", "b"], ["plain"], []]
+
+
 def test_a_told_empty_separator_keeps_cells_whole(tmp_path: Path):
     splits = read(tmp_path, "a.tsv", table("text\tlabels", "\t", ";").encode(), label_separator="")
     assert labels(splits)[0] == ["herb;summer"]
@@ -245,7 +261,7 @@ def test_every_split_is_read_as_the_training_split_is(tmp_path: Path):
 
 def test_more_columns_without_a_header_are_a_question(tmp_path: Path):
     rows = "".join(f"{at},{text},{names[0]}\n" for at, (text, names) in enumerate(HERBS))
-    with pytest.raises(CorpusError, match=r"its fields are: 1, 2, 3; did you mean --text 2 --labels 3\?"):
+    with pytest.raises(CorpusError, match=r"1, 2, 3; it has no header, .*did you mean --text 2 --labels 3\?"):
         read(tmp_path, "a.csv", rows.encode())
     assert labels(read(tmp_path, "a.csv", rows.encode(), text="2", labels="3"))[0] == ["herb"]
 
@@ -423,6 +439,12 @@ def test_a_spreadsheet(tmp_path: Path):
         load(tmp_path / "a.xlsx", cache=tmp_path / "cache", table="Other")
     with pytest.raises(CorpusError, match=r"b.xlsx: cannot be read as a spreadsheet"):
         read(tmp_path, "b.xlsx", b"not one")
+
+
+def test_a_spreadsheet_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"longtail\[excel\]"):
+        read(tmp_path, "a.xlsx", b"")
 
 
 def test_a_database(tmp_path: Path):
