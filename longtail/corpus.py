@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -39,7 +38,7 @@ class Texts(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
         """Concatenate the strings."""
-        if not _is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
+        if not is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
             raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)
@@ -90,7 +89,7 @@ def _encoded(at: int, string: object) -> bytes:
     return string.encode("utf-8", "surrogatepass")
 
 
-def _is_list(value: object) -> bool:
+def is_list(value: object) -> bool:
     """Whether this is an iterable of items, not a string or a mapping."""
     if isinstance(value, (str, bytes, Mapping)):
         return False
@@ -216,14 +215,28 @@ class Corpus:
     part_of: tuple[str, ...] = field(default=(), repr=False)  # fingerprints of the corpora it was taken from
 
     @classmethod
-    def of(cls, texts: Iterable[str], label_lists: Iterable[Iterable[str]], name: str = "corpus") -> Corpus:
-        """A corpus from texts and the label names of each.
+    def of(
+        cls,
+        texts: Any,  # noqa: ANN401 - Iterable[str], or a data frame
+        label_lists: Iterable[Iterable[str]] | None = None,
+        name: str = "corpus",
+        *,
+        text: str | Sequence[str] | None = None,
+        labels: str | Sequence[str] | None = None,
+        label_separator: str | None = None,
+    ) -> Corpus:
+        """A corpus from texts and the label names of each, or from columns of a pandas or polars data frame.
+
+        `text`, `labels` and `label_separator` are for a frame and mean what they mean for `longtail.load`.
 
         >>> corpus = Corpus.of(["red fox", "blue whale"], [["mammal", "red"], ["mammal"]])
         >>> [label.name for label in corpus.label_set], corpus.labels.toarray().astype(int).tolist()
         (['mammal', 'red'], [[1, 1], [1, 0]])
         """
-        documents, rows = Documents.of(texts), _label_lists(label_lists)
+        from longtail.frames import from_python
+
+        strings, rows, names = from_python(texts, label_lists, text, labels, label_separator)
+        documents = Documents.of(strings)
         if len(documents) != len(rows):
             raise CorpusError(
                 f"{len(documents)} texts, but {len(rows)} lists of labels; give every text a list, be it an empty one"
@@ -232,8 +245,9 @@ class Corpus:
         index = {label: at for at, label in enumerate(known)}
         indptr = np.cumsum([0, *map(len, rows)])
         indices = np.array([index[label] for row in rows for label in row], np.int32)
-        labels = sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(known)))
-        return cls(documents, labels, LabelSet.of(known), name).fingerprinted()
+        matrix = sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(known)))
+        label_set = LabelSet.of(Label(label, names.get(label, label)) for label in known)
+        return cls(documents, matrix, label_set, name).fingerprinted()
 
     def fingerprinted(self) -> Corpus:
         """The corpus with a fingerprint of everything training depends on, so that a run can identify it."""
@@ -310,28 +324,6 @@ class Corpus:
         return np.sort(np.random.default_rng(seed).permutation(len(self))[:documents])
 
 
-def _label_lists(lists: object) -> list[list[str]]:
-    """The labels of each document, sorted, without duplicates."""
-    if not _is_list(lists):
-        raise CorpusError(f"labels are a list of labels for each text, not {lists!r:.60}")
-    return [_label_list(at, names) for at, names in enumerate(lists)]  # type: ignore[arg-type, var-annotated]
-
-
-def _label_list(at: int, names: object) -> list[str]:
-    if not _is_list(names):
-        raise CorpusError(f"row {at} of the labels is {names!r:.60}; write it as a list, as in ['fox']")
-    given = list(names)  # type: ignore[call-overload]
-    for name in given:
-        if not isinstance(name, str) or not name:
-            raise CorpusError(f"row {at} of the labels holds {name!r:.60}; labels are strings, and not empty")
-        if not name.isascii() and _HALF_CHARACTER.search(name):
-            raise CorpusError(f"row {at} of the labels holds {name!r:.60}, half of a character; mend it")
-    return sorted(set(given))
-
-
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # lone surrogate, not encodable as UTF-8
-
-
 @dataclass(frozen=True)
 class Splits:
     """A loaded corpus: training, validation and test splits.
@@ -341,6 +333,7 @@ class Splits:
 
     train: Corpus
     test: Corpus | None = None
+    notes: tuple[str, ...] = ()  # what was guessed about the files, or left out of them, in sentences
 
     @property
     def valid(self) -> Corpus:

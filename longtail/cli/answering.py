@@ -11,7 +11,8 @@ import typer
 
 from longtail import progress
 from longtail.cli.output import say
-from longtail.cli.words import ModelArgument, score_or_name
+from longtail.cli.words import ModelArgument, TextOption, score_or_name
+from longtail.columns import Reading
 
 
 def predict(
@@ -30,6 +31,8 @@ def predict(
         str, typer.Option(help="Leave out labels that score less; auto: what `calibrate` chose for the model.")
     ] = "0",
     format: Annotated[Literal["jsonl", "csv", "annif-tsv"], typer.Option(help="How answers are written.")] = "jsonl",
+    text: TextOption = None,
+    table: Annotated[str | None, typer.Option(metavar="NAME", help="The sheet of a spreadsheet.")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at a record that cannot be read, instead of answering with an error.")
     ] = False,
@@ -50,7 +53,7 @@ def predict(
     to_pipe = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     progress.watch(None if sys.stdout.isatty() else say, bar=not to_pipe)
     answers = Answers(opened, k, lowest, FORMATS[format], say)
-    batches = answers.numbered(read_queries(file, strict=strict))
+    batches = answers.numbered(read_queries(file, strict, Reading.of(text, table=table), say))
     # What a pipe brings is answered before it is read again: whoever writes to it may be waiting.
     written = map(answers, batches) if file == STANDARD_INPUT else in_order(answers, batches)
     sys.stdout.buffer.write(HEADERS.get(format, b""))

@@ -8,10 +8,17 @@ from typing import Annotated
 import typer
 
 from longtail.cli.output import say, screen, write_json
-from longtail.cli.words import CorpusArgument, to_write
+from longtail.cli.words import CorpusArgument, read_corpus, reads_corpus, to_write
+from longtail.columns import Reading
+
+FormatOption = Annotated[
+    str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
+]
 
 
+@reads_corpus
 def describe(
+    reading: Reading,
     corpus: CorpusArgument,
     as_json: Annotated[
         Path | None, typer.Option("--json", parser=to_write, help="Also write the description here.")
@@ -23,11 +30,10 @@ def describe(
     """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
     from longtail.corpus import WITHOUT_TEST
     from longtail.data.describe import describe as described
-    from longtail.data.load import load
     from longtail.report.description import description_tables
     from longtail.report.plots import frequency_plot
 
-    found = described(load(corpus))
+    found = described(read_corpus(corpus, reading))
     if "test" not in found.splits:
         say(f"{found.name} has no test split; {WITHOUT_TEST}")
     if as_json:
@@ -38,36 +44,42 @@ def describe(
         screen().print(part)
 
 
+@reads_corpus
 def convert(
+    reading: Reading,
     source: CorpusArgument,
     target: Annotated[Path, typer.Argument(parser=to_write, metavar="TARGET", help="A new directory.")],
-    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    to: Annotated[
+        str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
+    ] = "lf",
 ) -> None:
     """Write a corpus in another format."""
-    from longtail.data.load import load
     from longtail.data.write import CORPUS, write
     from longtail.store import check_target
 
     check_target(target, CORPUS)  # before the corpus is read
-    write(load(source), target, to)
+    write(read_corpus(source, reading), target, to)
     say(f"wrote {target}")
 
 
+@reads_corpus
 def split(
+    reading: Reading,
     corpus: CorpusArgument,
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")],
     test: Annotated[float, typer.Option(help="Share of the documents to judge models by.")] = 0.1,
     valid: Annotated[float, typer.Option(help="Share of the documents to choose by, as `calibrate` does.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Draws the documents.")] = 0,
-    to: Annotated[str, typer.Option(help="lf (XMC repository's JSON with label features) or parquet.")] = "lf",
+    to: Annotated[
+        str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
+    ] = "lf",
     anew: Annotated[bool, typer.Option("--anew", help="Put splits that exist together first.")] = False,
 ) -> None:
     """Divide a corpus at random into train and test documents; equal texts stay together."""
     from longtail.data.divide import divide
-    from longtail.data.load import load
     from longtail.data.write import write
 
-    parts = divide(load(corpus), test, valid, seed=seed, anew=anew)
+    parts = divide(read_corpus(corpus, reading), test, valid, seed=seed, anew=anew)
     write(parts, out, to)
     official, judges = parts.train.official_valid, parts.split("test")
     counts = {"train": parts.train, "valid": official, "test": judges}

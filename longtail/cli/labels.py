@@ -31,7 +31,7 @@ def add_labels(
     from longtail.store import MODEL, check_target
 
     check_target(out, MODEL)
-    labels = read_new_labels(file)
+    labels = read_new_labels(file, say)
     opened = open_model(model)
     grown = opened.add_labels(labels)
     grown.save(out)

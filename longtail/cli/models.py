@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longtail.cli.output import say, screen, write_json
-from longtail.cli.words import CorpusArgument, ModelArgument, byte_count, cut_offs, numbers, to_write
+from longtail.cli.words import (
+    CorpusArgument,
+    ModelArgument,
+    byte_count,
+    cut_offs,
+    numbers,
+    read_corpus,
+    reads_corpus,
+    to_write,
+)
+from longtail.columns import Reading
 from longtail.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,7 +26,9 @@ if TYPE_CHECKING:
     from longtail.predict.predictor import Predictor
 
 
+@reads_corpus
 def evaluate(
+    reading: Reading,
     model: ModelArgument,
     corpus: CorpusArgument,
     split: Annotated[str, typer.Option(help="trn, val or tst.")] = "tst",
@@ -32,7 +44,6 @@ def evaluate(
     b: Annotated[float | None, typer.Option("--propensity-b", help="Propensity constant B; 1.5 unless told.")] = None,
 ) -> None:
     """Score a model on a split of a corpus."""
-    from longtail.data.load import load
     from longtail.judge.evaluation import evaluate as scored
     from longtail.judge.validation import cautions
     from longtail.predict.opening import open_model
@@ -42,7 +53,7 @@ def evaluate(
 
     usual_a, usual_b = propensity(preset) if preset else USUAL
     opened = open_model(model)
-    splits = load(corpus)
+    splits = read_corpus(corpus, reading)
     documents = splits.split(split)
     constants = {"a": usual_a if a is None else a, "b": usual_b if b is None else b}
     result = scored(opened, documents, ks=cut_offs(k), **constants)
@@ -58,7 +69,9 @@ def evaluate(
     screen().print(scores_report(result))
 
 
+@reads_corpus
 def ensemble(
+    reading: Reading,
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model directories with the same labels.")],
     out: Annotated[Path, typer.Option(parser=to_write, help="Where the new model goes.")],
     weights: Annotated[
@@ -82,17 +95,16 @@ def ensemble(
     if corpus is None:
         combine(members, None if weights is None else numbers("--weights", weights, float)).save(out)
     else:
-        _save_weighed(members, corpus, split, metric, out)
+        _save_weighed(members, corpus, reading, split, metric, out)
     say(f"wrote {out}")
 
 
-def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str, out: Path) -> None:
-    from longtail.data.load import load
+def _save_weighed(members: list[Predictor], corpus: str, reading: Reading, split: str, metric: str, out: Path) -> None:
     from longtail.judge.gains import cut_off
     from longtail.judge.validation import validation_split, weigh
 
     cut_off(metric)  # a misspelt metric should not wait for the corpus
-    documents = validation_split(load(corpus), split, members)
+    documents = validation_split(read_corpus(corpus, reading), split, members)
     together, value = weigh(members, documents, metric)
     together.save(out)
     shares = ", ".join(f"{share:.3g}" for share in together.model.weights)  # type: ignore[attr-defined]
@@ -100,7 +112,9 @@ def _save_weighed(members: list[Predictor], corpus: str, split: str, metric: str
     print(f"weights {shares}: {metric} {value:.2f} on {counted:,} documents of {documents.name} ({split})")
 
 
+@reads_corpus
 def export(
+    reading: Reading,
     model: ModelArgument,
     out: Annotated[Path, typer.Option(parser=to_write, help="Where the smaller model goes.")],
     precision: Annotated[
@@ -118,7 +132,6 @@ def export(
     ] = 0.99,
 ) -> None:
     """Make a model smaller: its rows in fewer bits, measured before it is written."""
-    from longtail.data.load import load
     from longtail.predict.export import smaller
     from longtail.predict.opening import open_model
     from longtail.store import MODEL, check_target
@@ -126,7 +139,7 @@ def export(
 
     check_target(out, MODEL)
     limit = None if max_size is None else byte_count("--max-size", max_size)
-    opened, splits = open_model(model), None if corpus is None else load(corpus)
+    opened, splits = open_model(model), None if corpus is None else read_corpus(corpus, reading)
     made = smaller(opened, precision, limit, None if splits is None else splits.train.documents, recall)
     share = made.after / made.before
     print(f"{made.precision}: {size(made.before)} before, {size(made.after)} after ({share:.0%})")
@@ -171,7 +184,9 @@ def info(
     screen().print(info_table(found))
 
 
+@reads_corpus
 def calibrate(
+    reading: Reading,
     model: ModelArgument,
     corpus: CorpusArgument,
     split: Annotated[str, typer.Option(help="The split whose documents tell what scores are worth.")] = "val",
@@ -183,7 +198,6 @@ def calibrate(
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace MODEL by the calibrated model.")] = False,
 ) -> None:
     """Turn a model's scores into probabilities, learned from documents that it never saw."""
-    from longtail.data.load import load
     from longtail.judge.calibration import Target
     from longtail.judge.validation import FEW, validation_split
     from longtail.judge.validation import calibrate as calibrated
@@ -200,7 +214,7 @@ def calibrate(
         Target.of(threshold)  # a misspelt target should not wait for the corpus
     opened = open_model(model)
     check_target(target, MODEL)
-    documents = validation_split(load(corpus), split, [opened])
+    documents = validation_split(read_corpus(corpus, reading), split, [opened])
     result = calibrated(opened, documents, threshold=threshold, k=k)
     result.model.save(target)
     counted = result.model.about.chosen["calibration"]["documents"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli.output import say, screen, strict_json
-from longtail.cli.words import CorpusArgument, byte_count, to_write
+from longtail.cli.words import CorpusArgument, as_options, byte_count, read_corpus, reads_corpus, to_write
+from longtail.columns import Reading
 from longtail.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def demo(
     print(f"Or open http://127.0.0.1:8080/ in a browser after:  longtail serve {run / 'model'}")
 
 
+@reads_corpus
 def train(
+    reading: Reading,
     method: Annotated[
         str, typer.Argument(metavar="METHOD", help="One of `longtail methods`, or auto: the best mix of several.")
     ],
@@ -82,7 +85,6 @@ def train(
 ) -> None:
     """Train a method on a corpus; the model is RUN/model."""
     from longtail.auto.fit import fit
-    from longtail.data.load import load
 
     limits = _limits(time_limit=time_limit, max_size=max_size, metric=metric, prefer=prefer)
     _check_before_reading(method, device, run, limits)
@@ -93,11 +95,11 @@ def train(
         "keep_documents": keep_documents or None,
     }
     settings = _settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
-    splits = load(corpus)
+    splits = read_corpus(corpus, reading)
     fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
     say(f"done: {run / 'model'}")
     if splits.test is None:
-        say(_how_to_judge(run / "model", corpus, splits, hold_out=hold_out))
+        say(_how_to_judge(run / "model", f"{corpus}{as_options(reading)}", splits, hold_out=hold_out))
 
 
 def _limits(**given: str | None) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Description:
     labels_without_training: int
     frequencies: np.ndarray  # training documents of every label, falling
     items: bool = False  # documents are labels themselves, and their own label is never right
+    notes: tuple[str, ...] = ()  # what was guessed about its files
 
     @property
     def deciles(self) -> list[Decile]:
@@ -80,6 +81,7 @@ class Description:
             "documents_are_labels": self.items,
             "deciles": [asdict(decile) for decile in self.deciles],
             "curve": self.curve,
+            "notes": list(self.notes),
         }
 
 
@@ -94,7 +96,7 @@ def describe(splits: Splits) -> Description:
             described[role] = _describe_split(corpus, content_hashes(corpus.documents), in_train=known)
     frequencies = np.sort(np.bincount(train.labels.indices, minlength=train.n_labels))[::-1]
     unused, items = int((frequencies == 0).sum()), related(train) is not None
-    return Description(train.name, described, train.n_labels, unused, frequencies, items)
+    return Description(train.name, described, train.n_labels, unused, frequencies, items, splits.notes)
 
 
 def sizes(documents: Documents) -> np.ndarray:

@@ -23,6 +23,21 @@ def growing_vocabulary() -> Vocabulary:
     return vocabulary
 
 
+class Growing(dict[str, int]):
+    """Labels that a vocabulary describes, and those that documents add; a label may be called by its name too."""
+
+    def __init__(self, source: str):
+        super().__init__()
+        self.source = source  # name of the file that describes labels
+        self.names: dict[str, int] = {}
+
+    def __missing__(self, called: str) -> int:
+        if called in self.names:
+            return self.names[called]
+        self[called] = at = len(self)
+        return at
+
+
 def from_indices(block: Block[Any], lists: Sequence[Any], n_labels: int) -> sp.csr_array:
     """Rows from lists of label indices."""
     flat, stops = _flat(block, lists)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from longtail.columns import UNTOLD, Reading
 from longtail.corpus import Role
 from longtail.data.lines import COMPRESSIONS, first_line
 from longtail.data.mapped import Draft
@@ -14,7 +15,11 @@ from longtail.errors import CorpusError
 
 Names = tuple[str, ...]  # the first existing one is used
 
-PLAIN_NAMES: dict[Role, Names] = {"train": ("train", "trn"), "valid": ("valid", "val", "dev"), "test": ("test", "tst")}
+PLAIN_NAMES: dict[Role, Names] = {
+    "train": ("train", "trn"),
+    "valid": ("valid", "val", "dev", "validation"),
+    "test": ("test", "tst"),
+}
 SHORT_NAMES: dict[Role, Names] = {"train": ("trn",), "valid": ("val",), "test": ("tst",)}
 
 
@@ -25,11 +30,13 @@ class Source:
     splits: dict[Role, tuple[Path, ...]]  # one path per part of the layout, training first
     labels: Path | None
     filters: dict[Role, Path]
+    reading: Reading = UNTOLD
+    among: tuple[Path, ...] = ()  # files inside directories that are parts of splits
 
     def files(self) -> list[Path]:
         """All files of the corpus."""
         parts = [path for paths in self.splits.values() for path in paths]
-        return [*parts, *([self.labels] if self.labels else []), *self.filters.values()]
+        return [*parts, *([self.labels] if self.labels else []), *self.filters.values(), *self.among]
 
 
 @dataclass(frozen=True)
@@ -43,16 +50,25 @@ class Layout:
     labels: Names = ()  # files that describe the labels
     labels_needed: bool = False
     begins: Callable[[str], bool] | None = None  # test of the first line, where names are ambiguous
+    has_columns: bool = False  # the user may choose columns, separators and a vocabulary
+    finder: Callable[[Path], Source | None] | None = None  # of files and directories whose names are not fixed
 
-    def find(self, directory: Path) -> Source | None:
-        """The files of a corpus in this layout, or None if the directory has none."""
+    def find(self, place: Path) -> Source | None:
+        """The files of a corpus in this layout, or None if this file or directory is none."""
+        if self.finder is not None and (found := self.finder(place)):
+            return found
+        if place.is_file():
+            return Source({"train": (place,)}, None, {}) if self.is_file(place) else None
+        return self._find_named(place)
+
+    def _find_named(self, directory: Path) -> Source | None:
         train = self._split(directory, "train")
         if train is None or not self._begins(train[0]):
             return None
         later: tuple[Role, ...] = ("valid", "test")
         splits: dict[Role, tuple[Path, ...]] = {"train": train}
         splits |= {role: found for role in later if (found := self._split(directory, role))}
-        labels = existing(directory, self.labels)
+        labels = existing(directory, self.labels) or (only_vocabulary(directory) if self.has_columns else None)
         if labels is None and self.labels_needed:
             raise CorpusError(f"{directory / self.labels[0]}: missing; it must describe every label")
         return Source(splits, labels, {role: path for role in splits if (path := _filter(directory, role))})
@@ -60,7 +76,7 @@ class Layout:
     def is_file(self, path: Path) -> bool:
         """Whether this single file can be a corpus in this layout."""
         suffixes = {suffix(Path(name)) for name in self.parts[0]}
-        alone = len(self.parts) == 1 and not self.labels_needed
+        alone = len(self.parts) == 1 and not self.labels_needed and bool(self.splits["train"])
         return alone and suffix(path) in suffixes and self._begins(path)
 
     def _split(self, directory: Path, role: Role) -> tuple[Path, ...] | None:
@@ -83,7 +99,21 @@ def _filter(directory: Path, role: Role) -> Path | None:
     return existing(directory, (f"filter_labels_{role}.txt",))
 
 
+def only_vocabulary(directory: Path) -> Path | None:
+    """The RDF file of a directory, if there is exactly one."""
+    found = [path for path in directory.iterdir() if path.suffix.lower() in (".ttl", ".rdf", ".nt", ".skos")]
+    return found[0] if len(found) == 1 and found[0].is_file() else None
+
+
 def existing(directory: Path, names: Names) -> Path | None:
     """The first of these files that exists, plain or compressed."""
-    candidates = (directory / f"{name}{ending}" for name in names for ending in COMPRESSIONS)
-    return next((path for path in candidates if path.is_file()), None)
+    wanted = [f"{name}{ending}" for name in names for ending in COMPRESSIONS]
+    plain = next((directory / name for name in wanted if (directory / name).is_file()), None)
+    return plain or _in_any_case(directory, wanted)
+
+
+def _in_any_case(directory: Path, wanted: list[str]) -> Path | None:
+    """As `TRAIN.CSV` for `train.csv`."""
+    there = {path.name.lower(): path for path in directory.iterdir()}
+    found = (there[name.lower()] for name in wanted if name.lower() in there)
+    return next((path for path in found if path.is_file()), None)

@@ -66,16 +66,31 @@ class Block(Generic[Row]):
 
 def compression(path: Path) -> str:
     """`.gz`, `.xz` or the empty string."""
-    return path.suffix if path.suffix in _OPEN else ""
+    return path.suffix.lower() if path.suffix.lower() in _OPEN else ""
 
 
-def lines(path: Path) -> Iterator[Block[str]]:
-    """The lines of a UTF-8 file, without their ends; the next piece is read while this one is parsed."""
+def lines(path: Path, encoding: str = "utf-8") -> Iterator[Block[str]]:
+    """The lines of a file, without their ends; the next piece is read while this one is parsed."""
     file = Pieces(path)
     with counting(file.size, f"reading {path.name}") as done:
-        for block in lines_of(_read_ahead(iter(file)), path):
+        for block in lines_of(_read_ahead(transcoded(iter(file), path, encoding)), path):
             yield block
             done(file.just_read())
+
+
+def transcoded(pieces: Iterator[bytes], path: Path, encoding: str) -> Iterator[bytes]:
+    """The same text in UTF-8."""
+    if encoding == "utf-8":
+        yield from pieces
+        return
+    decode = codecs.getincrementaldecoder(encoding)().decode
+    try:
+        for piece in pieces:
+            if whole := decode(piece).encode("utf-8", "replace"):
+                yield whole
+        yield decode(b"", True).encode("utf-8", "replace")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not {encoding} throughout ({error.reason}); convert the file to UTF-8") from None
 
 
 def lines_of(pieces: Iterable[bytes], path: Path | str, lenient: bool = False) -> Iterator[Block[str]]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from longtail.columns import UNTOLD, Reading
 from longtail.config import path_of
 from longtail.corpus import Splits
 from longtail.data import mapped
@@ -22,29 +24,62 @@ from longtail.data.filters import read_pairs
 from longtail.data.formats import recognise
 from longtail.data.layout import Layout, Source
 from longtail.data.lines import compression
+from longtail.data.lonely import lonely_labels
 from longtail.data.mapped import Draft
 from longtail.errors import CorpusError
+from longtail.frames import CorpusNotice
 from longtail.store import Kind, whole_directory
 
+GUESSES = 1  # version of the rules by which columns and cells are understood; caches made by others are rebuilt
 CACHE = "LONGTAIL_CACHE"  # environment variable: directory of caches
 KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
 
 
-def load(path: str | Path, *, cache: str | Path | None = None) -> Splits:
+def load(
+    path: str | Path,
+    *,
+    text: str | Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
+    label_separator: str | None = None,
+    table: str | None = None,
+    vocabulary: str | Path | None = None,
+    language: str | None = None,
+    cache: str | Path | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Splits:
     """Load the corpus at a path (a directory or one file) or of a name, in any known format.
+
+    `text` and `labels` name columns of a table, `label_separator` what is between the labels in a cell, `table` a table
+    of a database or a sheet of a spreadsheet, `vocabulary` a file that describes the labels, and `language` that of
+    their names.  What is not given is found from the files.  Every guess is in `Splits.notes`, and given to `say`;
+    without `say` it is a warning of Python's.
 
     >>> splits = load("demo")
     >>> len(splits.train), len(splits.test), splits.train.n_labels
     (74951, 18783, 18909)
     """
+    more = {"label_separator": label_separator, "table": table, "language": language}
+    described = None if vocabulary is None else str(path_of(vocabulary, "vocabulary"))
+    reading = Reading.of(text, labels, vocabulary=described, **more)
+    found = _loaded(path, reading, cache)
+    for note in found.notes:
+        if say is None:
+            warnings.warn(f"{found.train.name}: {note}", CorpusNotice, stacklevel=2)
+        else:
+            say(note)
+    return found
+
+
+def _loaded(path: str | Path, reading: Reading, cache: str | Path | None) -> Splits:
     try:
         place = find(path).absolute()
-        layout, source = recognise(place)
-        identity = _identity(source)
+        layout, source = recognise(place, reading)
+        identity = _identity(source) | _rules(layout, source)
     except (OSError, RuntimeError) as error:  # RuntimeError: ~ of an unknown user
         raise CorpusError(f"{path}: cannot be read ({error})") from error
     caches = default_cache() if cache is None else path_of(cache, "cache")
-    target = caches / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
+    told = repr(sorted(reading.to_json().items())).encode() if reading != UNTOLD else b""
+    target = caches / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place) + told).hexdigest()[:16]}"
     found = mapped.read(target, identity)
     if found is None:
         with _only_one(target):
@@ -71,6 +106,11 @@ def _identity(source: Source) -> dict[str, Any]:
     return {path: [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for path, stat in stats.items()}
 
 
+def _rules(layout: Layout, source: Source) -> dict[str, Any]:
+    """What the user said about columns, and the version of the rules by which the rest is guessed."""
+    return {"reading": [GUESSES, source.reading.to_json()]} if layout.has_columns else {}
+
+
 @contextmanager
 def _only_one(target: Path) -> Iterator[None]:
     """Lock the building of a cache: a second process waits and finds it built."""
@@ -91,6 +131,8 @@ def _build(target: Path, place: Path, layout: Layout, source: Source, identity: 
         draft = Draft(building, files)
         layout.read(source, draft)
         _refuse_empty(draft, source)
+        if lonely := lonely_labels(draft):
+            draft.note(lonely)
         for role, path in source.filters.items():
             draft.filter(role, *read_pairs(path, draft.count(f"{role}.labels"), draft.n_labels))
         draft.finish(_name(place), identity)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import ExitStack
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,6 +48,11 @@ class Draft:
         self._size: dict[str, int] = {}
         self.n_features: int | None = None
         self.n_labels = 0
+        self.notes: dict[str, None] = {}  # what was guessed or left out, in sentences
+
+    def note(self, line: str) -> None:
+        """Keep a sentence about how the files were read; the same one twice is kept once."""
+        self.notes[line] = None
 
     def add(
         self,
@@ -87,10 +92,24 @@ class Draft:
         """Number of rows written to an array so far."""
         return self._size.get(f"{name}.stops", 0)
 
+    def written(self, name: str) -> np.ndarray:
+        """What was written to an array so far."""
+        if name not in self._open:
+            return np.zeros(0, DTYPES[name.rpartition(".")[2]])
+        self._open[name].flush()
+        return np.fromfile(self.directory / name, DTYPES[name.rpartition(".")[2]])
+
+    def label_ids(self, most: int) -> list[str]:
+        """The ids of the first labels."""
+        stops = self.written("label.ids.stops")[:most]
+        data = self.written("label.ids.bytes").tobytes()
+        return [data[start:stop].decode() for start, stop in pairwise([0, *stops.tolist()])]
+
     def finish(self, name: str, source: dict[str, Any]) -> None:
         """Close the arrays and write `corpus.json`."""
         self._files.close()
         about = {"version": VERSION, "name": name, "features": self.n_features, "source": source, "sizes": self._size}
+        about |= {"notes": list(self.notes)} if self.notes else {}
         store.write_json(self.directory / INDEX, about)
 
     def _add_strings(self, name: str, strings: Iterable[str]) -> None:
@@ -129,6 +148,7 @@ def read(directory: Path, source: dict[str, Any]) -> Splits | None:
 class _Reading:
     def __init__(self, directory: Path, about: dict[str, Any]):
         self.name, self.n_features = about["name"], about["features"]
+        self.notes = tuple(map(str, about.get("notes", ())))
         self.digests = store.read_manifest(directory)
         self.arrays = {name: _mapped(directory / name, size) for name, size in about["sizes"].items()}
         self.label_set = LabelSet(*(self.texts(f"label.{part}") for part in ("ids", "names", "texts")))
@@ -136,7 +156,7 @@ class _Reading:
     def splits(self) -> Splits:
         valid = self.corpus("valid") if self.has("valid.labels") else None
         test = self.corpus("test") if self.has("test.labels") else None
-        return Splits(self.corpus("train", valid), test)
+        return Splits(self.corpus("train", valid), test, self.notes)
 
     def corpus(self, role: Role, official_valid: Corpus | None = None) -> Corpus:
         ids, texts, filtered = f"{role}.ids", f"{role}.texts", f"{role}.filtered"

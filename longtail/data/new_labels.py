@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from longtail.corpus import Label
-from longtail.data.formats.tables import labels
+from longtail.data.encoding import Note, unsaid
 from longtail.data.lines import Block
 from longtail.data.rows import LABEL_SEPARATOR, ROWS, Fields, suffix
+from longtail.data.vocabulary import labels
 from longtail.errors import CorpusError
 from longtail.new_label import NewLabel
 
@@ -23,15 +24,16 @@ def new_labels(given: Iterable[NewLabel | Mapping[str, Any]]) -> list[NewLabel]:
     return [_new_label(f"label {at}", label) for at, label in enumerate(given)]
 
 
-def read_new_labels(path: Path) -> list[NewLabel]:
+def read_new_labels(path: Path, note: Note = unsaid) -> list[NewLabel]:
     """The labels of a file of JSON lines, CSV, TSV or Parquet, with the fields id, name, text and examples.
 
-    In JSON lines and Parquet `examples` is a list of texts, in CSV and TSV texts with | between them.
+    In JSON lines and Parquet `examples` is a list of texts, in CSV and TSV texts with | between them.  `note` hears how
+    the file is written, where that had to be found out.
     """
     if suffix(path) not in ROWS:
         raise CorpusError(f"{path}: labels are read from {', '.join(ROWS)} files; name it after what is in it")
     seen: set[str] = set()
-    return [label for block, found in labels(path) for label in _of_block(block, found, seen)]
+    return [label for block, found in labels(path, note) for label in _of_block(block, found, seen)]
 
 
 def _of_block(block: Block[Fields], found: list[Label], seen: set[str]) -> Iterator[NewLabel]:

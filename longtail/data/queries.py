@@ -10,19 +10,22 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longtail.columns import TEXT, UNTOLD, Columns, Reading, choose, listed
+from longtail.data.encoding import Note, unsaid
 from longtail.data.formats.lf_json import joined
-from longtail.data.formats.tables import TEXT, texts
+from longtail.data.formats.tables import texts
 from longtail.data.lines import BLOCK_BYTES, Block, Pieces, lines_of
-from longtail.data.rows import Fields, json_object, require, rows, suffix
+from longtail.data.rows import Access, Fields, json_object, require, rows, suffix
 from longtail.errors import CorpusError
 from longtail.progress import counting
 
 BATCH = 1024  # texts per batch at most
 STANDARD_INPUT = "-"
-TABLES = (".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
 JSON_LINES = (".jsonl", ".json")
 
 Id = str | int | float
@@ -43,24 +46,27 @@ class Bad(NamedTuple):
     id: Id | None = None
 
 
-def read_queries(source: str, strict: bool = True) -> Iterator[list[Query | Bad]]:
+def read_queries(
+    source: str, strict: bool = True, reading: Reading = UNTOLD, note: Note = unsaid
+) -> Iterator[list[Query | Bad]]:
     """Batches of queries from a file, or from standard input ("-"), each as soon as it has arrived.
 
     The end of a file's name says how to read it: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
-    and may have `id`; JSON lines have the same fields.  Anything else is one text a line, or JSON lines if the first
-    line that is not blank holds an object.  Every line or row is one query, also a blank one.
+    and may have `id`; JSON lines have the same fields.  `reading` may name other columns for the text, and columns of
+    tables are known by other names too; `note` hears what was found out.  Anything else is one text a line, or JSON
+    lines if the first line that is not blank holds an object.  Every line or row is one query, also a blank one.
 
     A record that cannot be read raises CorpusError, after the queries before it; unless `strict` it is Bad instead.
     What is wrong with a whole file raises in either case.
     """
     instead = None if strict else _bad
     if suffix(Path(source)) in TABLES:
-        yield from _batches(_table(Path(source), instead))
+        yield from _batches(_table(Path(source), instead, reading, note))
     elif source == STANDARD_INPUT:
-        yield from _of_lines(StandardInput(), "standard input", None, instead)
+        yield from _of_lines(StandardInput(), "standard input", None, instead, reading.text)
     else:
         path = Path(source)
-        yield from _of_lines(Pieces(path), path, True if suffix(path) in JSON_LINES else None, instead)
+        yield from _of_lines(Pieces(path), path, True if suffix(path) in JSON_LINES else None, instead, reading.text)
 
 
 Instead = Callable[[int, CorpusError], Query | Bad]
@@ -79,10 +85,16 @@ def _batches(blocks: Iterable[Block[Query | Bad]]) -> Iterator[list[Query | Bad]
 # -- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _table(path: Path, instead: Instead | None) -> Iterator[Block[Query | Bad]]:
-    for block in rows(path, lenient=instead is not None):
-        require(block, TEXT)
-        found = Block(path, block.numbers, list(zip(texts(block), block.rows)), block.bad)
+def _table(path: Path, instead: Instead | None, reading: Reading, note: Note) -> Iterator[Block[Query | Bad]]:
+    columns = None
+    for block in rows(path, Access(reading, note, lenient=instead is not None)):
+        if columns is None and block.rows:
+            columns = choose(f"{path}:{block.numbers[0]}", block.rows, reading, labelled=False)
+            if columns.text and not reading.text:
+                note(f"{path.name}: the text is {' + '.join(columns.text)}")
+        columns = columns or Columns()
+        require(block, frozenset(columns.text) or TEXT)
+        found = Block(path, block.numbers, list(zip(texts(block, columns), block.rows)), block.bad)
         yield from found.converted(
             lambda block, at: Query(block.rows[at][0], _id(block, at, block.rows[at][1])), instead
         )
@@ -92,10 +104,14 @@ def _table(path: Path, instead: Instead | None) -> Iterator[Block[Query | Bad]]:
 
 
 def _of_lines(
-    source: Pieces | StandardInput, path: Path | str, is_json: bool | None, instead: Instead | None
+    source: Pieces | StandardInput,
+    path: Path | str,
+    is_json: bool | None,
+    instead: Instead | None,
+    text: tuple[str, ...],
 ) -> Iterator[list[Query | Bad]]:
     """The queries of lines; how far they are counts as bytes of their source."""
-    blocks = _queries(lines_of(source, path, lenient=instead is not None), is_json, instead)
+    blocks = _queries(lines_of(source, path, lenient=instead is not None), is_json, instead, text)
     name = path.name if isinstance(path, Path) else path
     with counting(source.size, f"answering {name}") as done:
         for block in blocks:
@@ -136,12 +152,12 @@ class StandardInput:
 
 
 def _queries(
-    blocks: Iterable[Block[str]], is_json: bool | None, instead: Instead | None
+    blocks: Iterable[Block[str]], is_json: bool | None, instead: Instead | None, text: tuple[str, ...]
 ) -> Iterator[Block[Query | Bad]]:
     for block in blocks:
         if is_json is None:
             is_json = next((_is_object(line) for line in block.rows if line.strip()), None)
-        yield from block.converted(_from_json if is_json else _from_text, instead)
+        yield from block.converted(partial(_from_json, text=text) if is_json else _from_text, instead)
 
 
 def _is_object(line: str) -> bool:
@@ -160,13 +176,13 @@ def _from_text(block: Block[str], at: int) -> Query:
     return Query(block.rows[at])
 
 
-def _from_json(block: Block[str], at: int) -> Query:
+def _from_json(block: Block[str], at: int, text: tuple[str, ...]) -> Query:
     if not block.rows[at].strip():
         return Query("")
     fields = json_object(block, at)
     id = _id(block, at, fields)
     try:
-        return Query(_text(block, at, fields), id)
+        return Query(_text(block, at, fields, text), id)
     except CorpusError as error:
         raise _WithId(str(error), id) from None
 
@@ -182,11 +198,21 @@ class _WithId(CorpusError):
 # -- fields ---------------------------------------------------------------------------------------------------------
 
 
-def _text(block: Block[Any], at: int, fields: Fields) -> str:
+def _text(block: Block[Any], at: int, fields: Fields, named: tuple[str, ...] = ()) -> str:
+    if named:
+        return _named_text(block, at, fields, named)
     given = {name: value for name in TEXT if (value := fields.get(name)) is not None}
     if not given or not all(isinstance(value, str) for value in given.values()):
-        raise block.wrong(at, "needs a string `text`, or strings `title` and `content`")
+        raise block.wrong(at, "needs a string `text`, or strings `title` and `content`; --text names others")
     return given.get("text") or joined(given.get("title", ""), given.get("content", ""))
+
+
+def _named_text(block: Block[Any], at: int, fields: Fields, named: tuple[str, ...]) -> str:
+    parts = [fields.get(name) for name in named]
+    if all(part is None for part in parts) or not all(part is None or isinstance(part, str) for part in parts):
+        there = listed(sorted(fields))
+        raise block.wrong(at, f"needs a string {' or '.join(named)}, as --text says; its fields are: {there}")
+    return joined(parts[0] or "", "\n".join(part for part in parts[1:] if part))
 
 
 def _id(block: Block[Any], at: int, fields: Fields) -> Id | None:

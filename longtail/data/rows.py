@@ -1,39 +1,52 @@
-"""Rows with named fields: JSON lines, CSV, TSV and Parquet, all as blocks of dictionaries."""
+"""Rows with named fields: JSON, CSV, TSV, Parquet, Arrow, spreadsheets and databases, all as blocks of dictionaries."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from longtail.data.lines import LONGEST_LINE, Block, compression, lines
+from longtail.columns import UNTOLD, Reading, listed
+from longtail.data.encoding import Note, encoding_of, unsaid
+from longtail.data.lines import Block, compression, lines
+from longtail.data.separated import DELIMITERS, separated_rows
+from longtail.data.stored import arrow_rows, sqlite_rows, xlsx_rows
 from longtail.errors import CorpusError, MissingExtraError
 from longtail.progress import counting
 
 Fields = dict[str, Any]
-Record = tuple[int, list[str] | CorpusError]  # the cells of a CSV record, or why there are none; its first line
 
-FIELDS = ("id", "uid", "text", "title", "content", "labels", "label", "name", "examples")  # the only fields read
+ROWS_A_BLOCK = 1024  # of Parquet; small, because a row may be a whole book
 LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
-ROWS_A_BLOCK = 1024  # of CSV and Parquet; small, because a row may be a whole book
 
 
-def rows(path: Path, lenient: bool = False) -> Iterator[Block[Fields]]:
-    """The rows of a file, read as the end of its name says.
+@dataclass(frozen=True)
+class Access:
+    """What readers of tables are told."""
 
-    With `lenient`, records of CSV and TSV files that cannot be read are `bad` rows of their block instead of errors.
-    """
-    if lenient and suffix(path) in DELIMITERS:
-        return _separated_rows(path, DELIMITERS[suffix(path)], lenient)
-    return ROWS[suffix(path)](path)
+    reading: Reading = UNTOLD
+    note: Note = unsaid  # hears how a file is written, where that had to be found out
+    columns: frozenset[str] | None = None  # those that are needed; None: all
+    lenient: bool = False  # records of CSV and TSV files that cannot be read are `bad` rows instead of errors
+
+
+def rows(path: Path, access: Access = Access()) -> Iterator[Block[Fields]]:  # noqa: B008 - frozen
+    """The rows of a file, read as the end of its name says."""
+    return arrow_rows(path, access.columns) if path.is_dir() else ROWS[suffix(path)](path, access)
 
 
 def suffix(path: Path) -> str:
-    """`.csv` for `train.csv.xz`."""
-    return path.with_suffix("").suffix if compression(path) else path.suffix
+    """`.csv` for `train.CSV.xz`."""
+    return (path.with_suffix("").suffix if compression(path) else path.suffix).lower()
+
+
+def holds_cells(path: Path) -> bool:
+    """Whether a list of labels must be written into one cell of the file."""
+    return suffix(path) in (*DELIMITERS, ".xlsx", ".sqlite", ".sqlite3", ".db")
 
 
 def strings(block: Block[Fields], name: str) -> list[str]:
@@ -45,10 +58,12 @@ def strings(block: Block[Fields], name: str) -> list[str]:
 
 
 def _string(block: Block[Fields], at: int, name: str, value: object) -> str:
-    if value is None:
+    if value is None or value != value:  # NaN
         return ""
     if isinstance(value, str) or type(value) is int:
         return str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     raise block.wrong(at, f"{name} must be a string, not {value!r:.60}")
 
 
@@ -56,16 +71,33 @@ def require(block: Block[Fields], names: frozenset[str]) -> None:
     """Every row must have at least one of these fields."""
     for at, row in enumerate(block.rows):
         if names.isdisjoint(row):
-            there = ", ".join(sorted(row)) or "none"
+            there = listed(sorted(row))
             raise block.wrong(at, f"needs a field called {' or '.join(sorted(names))}; its fields are: {there}")
 
 
-# -- JSON lines -----------------------------------------------------------------------------------------------------
+# -- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def json_rows(path: Path) -> Iterator[Block[Fields]]:
-    """One JSON object per line; blank lines are skipped."""
-    for block in lines(path):
+def any_json_rows(path: Path, access: Access) -> Iterator[Block[Fields]]:
+    """The same in other encodings."""
+    return json_rows(path, encoding_of(path, access.note))
+
+
+def json_rows(path: Path, encoding: str = "utf-8") -> Iterator[Block[Fields]]:
+    """One JSON object per line, blank lines are skipped; or one array of objects, on any number of lines."""
+    blocks = lines(path, encoding)
+    before: list[Block[str]] = []
+    for block in blocks:
+        before.append(block)
+        start = next((line.lstrip()[0] for line in block.rows if line and not line.isspace()), None)
+        if start is not None:
+            of_array = start == "["
+            yield from (_array_rows if of_array else _line_rows)(path, chain(before, blocks))
+            return
+
+
+def _line_rows(path: Path, blocks: Iterator[Block[str]]) -> Iterator[Block[Fields]]:
+    for block in blocks:
         filled = [at for at, line in enumerate(block.rows) if line and not line.isspace()]
         said = Block(path, [block.numbers[at] for at in filled], [block.rows[at] for at in filled])
         yield from said.converted(json_object)
@@ -93,104 +125,51 @@ def json_object(block: Block[str], at: int) -> Fields:
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
+def _array_rows(path: Path, blocks: Iterator[Block[str]]) -> Iterator[Block[Fields]]:
+    """The objects of an array: they may span lines, so each is cut out by its braces and read as if on a line."""
+    found = _elements(path, blocks)
+    while part := list(islice(found, ROWS_A_BLOCK)):
+        yield from Block(path, [number for number, _ in part], [text for _, text in part]).converted(json_object)
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]|[^\s\[\]{},"]+|"')
+
+
+def _elements(path: Path, blocks: Iterator[Block[str]]) -> Iterator[tuple[int, str]]:
+    """The elements of an array as strings, each with its first line."""
+    begun: list[str] = []
+    depth, number = 0, 1
+    for block in blocks:
+        for at, line in enumerate(block.rows):
+            for token in _TOKEN.findall(line):
+                closing = token in "]}"
+                depth -= closing
+                if depth < 1 if closing else (depth == 1 and token == ","):
+                    if begun:
+                        yield number, " ".join(begun)
+                    begun = []
+                elif depth > 0:
+                    number = number if begun else block.numbers[at]
+                    begun.append(token)
+                depth += token in "[{"
+    if depth > 0 or begun:
+        raise CorpusError(f"{path}: the JSON array has no end; is the file cut short?")
+
+
 # -- CSV and TSV ----------------------------------------------------------------------------------------------------
 
 
-def csv_rows(path: Path) -> Iterator[Block[Fields]]:
-    """Comma-separated cells under a header; `labels` holds names with `|` between them."""
-    return _separated_rows(path, DELIMITERS[".csv"])
-
-
-def tsv_rows(path: Path) -> Iterator[Block[Fields]]:
-    """The same with tabs."""
-    return _separated_rows(path, DELIMITERS[".tsv"])
-
-
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-
-
-def _separated_rows(path: Path, delimiter: str, lenient: bool = False) -> Iterator[Block[Fields]]:
-    records = _records(path, delimiter)
-    header = _header(path, *next(records, (1, [])))
-    for batch in _batched(records):
-        block = Block(path, [number for number, _ in batch], [cells for _, cells in batch])
-        if lenient:
-            yield _named_or_bad(block, header)
-        else:
-            yield from block.converted(lambda block, at: _named(block, at, header))
-
-
-def _batched(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """Records, a few at a time; where the file cannot be read further, first those before."""
-    batch: list[Record] = []
-    try:
-        for record in records:
-            batch.append(record)
-            if len(batch) == ROWS_A_BLOCK:
-                yield batch
-                batch = []
-    except CorpusError:
-        yield batch
-        raise
-    yield batch
-
-
-def _header(path: Path, number: int, cells: list[str] | CorpusError) -> list[str]:
-    if isinstance(cells, CorpusError):
-        raise cells
-    header = [name.strip() for name in cells]
-    if len(set(header)) < len(header):
-        raise CorpusError(f"{path}:{number}: two columns have the same name: {', '.join(header)}")
-    return header
-
-
-def _named_or_bad(block: Block[list[str] | CorpusError], header: list[str]) -> Block[Fields]:
-    bad: dict[int, CorpusError] = {}
-
-    def instead(number: int, error: CorpusError) -> Fields:
-        bad[block.numbers.index(number)] = error
-        return dict.fromkeys(header, "")
-
-    [named] = block.converted(lambda block, at: _named(block, at, header), instead)
-    return Block(named.path, named.numbers, named.rows, bad)
-
-
-def _named(block: Block[list[str] | CorpusError], at: int, header: list[str]) -> Fields:
-    cells = block.rows[at]
-    if isinstance(cells, CorpusError):
-        raise cells
-    if len(cells) != len(header):
-        raise block.wrong(at, f"{len(cells)} cells under a header of {len(header)}; put quotes around the delimiter")
-    row: Fields = dict(zip(header, cells))
-    if "labels" in row:
-        row["labels"] = [name.strip() for name in row["labels"].split(LABEL_SEPARATOR) if name.strip()]
-    return row
-
-
-def _records(path: Path, delimiter: str) -> Iterator[Record]:
-    # Documents may exceed the csv module's default field limit, but an unclosed quote would swallow the whole file, so
-    # there is still a limit.  The module has one for the whole process.
-    csv.field_size_limit(LONGEST_LINE)
-    reader = csv.reader((f"{line}\n" for block in lines(path) for line in block.rows), delimiter=delimiter, strict=True)
-    number, cells = 1, None
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:  # the reader goes on with the next line
-            yield number, CorpusError(f'{path}:{number}: {error}; a quote inside a quoted cell is written ""')
-            cells = []
-        if cells is None:
-            return
-        if cells:
-            yield number, cells
-        number = reader.line_num + 1
+def csv_rows(path: Path, access: Access) -> Iterator[Block[Fields]]:
+    """Cells under a header; what separates them is found out if it is not what the name of the file says."""
+    wanted = (*access.reading.text, *access.reading.labels, *(access.columns or ()))
+    return separated_rows(path, DELIMITERS[suffix(path)], access.lenient, access.note, wanted)
 
 
 # -- Parquet --------------------------------------------------------------------------------------------------------
 
 
-def parquet_rows(path: Path) -> Iterator[Block[Fields]]:
-    """Rows in batches; unknown columns are not read."""
+def parquet_rows(path: Path, access: Access) -> Iterator[Block[Fields]]:
+    """Rows in batches; columns that are not needed are not read."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -198,7 +177,7 @@ def parquet_rows(path: Path) -> Iterator[Block[Fields]]:
     read = 0
     try:
         with parquet.ParquetFile(path) as file:
-            known = [name for name in file.schema_arrow.names if name in FIELDS]
+            known = [name for name in file.schema_arrow.names if access.columns is None or name in access.columns]
             with counting(file.metadata.num_rows, f"reading {path.name}") as done:
                 for batch in file.iter_batches(ROWS_A_BLOCK, columns=known):
                     yield Block(path, range(read + 1, read + 1 + batch.num_rows), batch.to_pylist())
@@ -208,10 +187,15 @@ def parquet_rows(path: Path) -> Iterator[Block[Fields]]:
         raise CorpusError(f"{path}: cannot be read as Parquet after row {read} ({error}); write it anew") from error
 
 
-ROWS: dict[str, Callable[[Path], Iterator[Block[Fields]]]] = {
-    ".jsonl": json_rows,
-    ".json": json_rows,
+ROWS: dict[str, Callable[[Path, Access], Iterator[Block[Fields]]]] = {
+    ".jsonl": any_json_rows,
+    ".ndjson": any_json_rows,
+    ".json": any_json_rows,
     ".csv": csv_rows,
-    ".tsv": tsv_rows,
+    ".tsv": csv_rows,
     ".parquet": parquet_rows,
+    ".xlsx": lambda path, access: xlsx_rows(path, access.reading.table, access.note),
+    ".sqlite": lambda path, access: sqlite_rows(path, access.reading.table),
+    ".sqlite3": lambda path, access: sqlite_rows(path, access.reading.table),
+    ".db": lambda path, access: sqlite_rows(path, access.reading.table),
 }

@@ -1,20 +1,22 @@
-"""Write a corpus to files: the XMC repository's LF JSON, or Parquet.
+"""Write a corpus to files: the XMC repository's LF JSON, JSON lines, CSV, or Parquet.
 
-Both keep every split, document ids, label ids, names and texts, and filtered pairs: loading the result
+All keep every split, document ids, label ids, names and texts, and filtered pairs: loading the result
 gives a corpus with the same fingerprint.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from longtail.corpus import Corpus, Role, Splits
+from longtail.corpus import Corpus, Label, Role, Splits
 from longtail.data.formats.lf_json import split
+from longtail.data.rows import LABEL_SEPARATOR
 from longtail.errors import CorpusError, MissingExtraError
 from longtail.store import Kind, check_target, named, whole_directory
 
@@ -71,7 +73,56 @@ def write_parquet(splits: Splits, directory: Path) -> None:
     _write_filters(splits, directory)
 
 
-WRITERS: dict[str, Callable[[Splits, Path], None]] = {"lf": write_lf_json, "parquet": write_parquet}
+def write_jsonl(splits: Splits, directory: Path) -> None:
+    """Write `train.jsonl`, `valid.jsonl`, `test.jsonl`, `labels.jsonl`, as `formats.tables` reads them."""
+    for role, corpus in _present(splits).items():
+        _write_lines(directory / f"{role}.jsonl", _rows(corpus))
+    _write_lines(directory / "labels.jsonl", (label._asdict() for label in splits.train.label_set))
+    _write_filters(splits, directory)
+
+
+def write_csv(splits: Splits, directory: Path) -> None:
+    """Write `train.csv`, `valid.csv`, `test.csv`, `labels.csv`, as `formats.tables` reads them."""
+    for id in splits.train.label_set.ids:
+        if LABEL_SEPARATOR in id or id != id.strip():
+            raise CorpusError(f"label id {id!r:.60}: in CSV a cell of labels cannot hold it; write jsonl instead")
+    for role, corpus in _present(splits).items():
+        names = ["text", "labels"] if corpus.ids is None else ["id", "text", "labels"]
+        cells = (row | {"labels": LABEL_SEPARATOR.join(row["labels"])} for row in _rows(corpus))
+        _write_cells(directory / f"{role}.csv", names, cells)
+    _write_cells(directory / "labels.csv", list(Label._fields), (label._asdict() for label in splits.train.label_set))
+    _write_filters(splits, directory)
+
+
+def _rows(corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """Id where there is one, text, and ids of the labels of each document."""
+    label_ids = corpus.label_set.ids
+    for block in _blocks(corpus):
+        ids = [{}] * len(block) if block.ids is None else [{"id": id} for id in block.ids]
+        targets = np.split(block.labels.indices, block.labels.indptr[1:-1])
+        for id, text, labels in zip(ids, block.texts, targets):
+            yield id | {"text": text, "labels": [label_ids[int(at)] for at in labels]}
+
+
+def _write_cells(path: Path, names: list[str], rows: Iterable[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerow(names)
+        for at, row in enumerate(rows, 1):
+            if any("\r\n" in cell for cell in row.values()):
+                raise CorpusError(
+                    f"{path.name}: document or label {at} has lines that end as in Windows, which CSV readers change; "
+                    "write jsonl instead"
+                )
+            writer.writerow([row[name] for name in names])
+
+
+WRITERS: dict[str, Callable[[Splits, Path], None]] = {
+    "lf": write_lf_json,
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+    "parquet": write_parquet,
+}
 
 
 def _refuse_unwritable(splits: Splits) -> None:

@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 
 # A module may import from its own step and from those left of it.
 FLOW = [
-    {"errors", "progress", "reasons", "sparse"}, {"config", "corpus"}, {"new_label"},
+    {"errors", "progress", "reasons", "sparse"}, {"columns", "label_cells"},
+    {"config", "corpus", "frames"}, {"new_label"},
     {"invariants", "precision", "presets"}, {"kernels", "store"}, {"data"},
     {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
     {"rankers"}, {"judge.frequencies", "judge.gains"},

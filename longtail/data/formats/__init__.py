@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from longtail.data.formats import fasttext, lf_json, sparse, tables, text_lines
+from longtail.columns import UNTOLD, Reading
+from longtail.data.formats import fasttext, files, lf_json, sparse, tables, text_lines
 from longtail.data.layout import Layout, Source
 from longtail.errors import CorpusError
 
@@ -16,29 +18,46 @@ LAYOUTS: tuple[Layout, ...] = (
     sparse.TWO_FILES,
     sparse.ONE_FILE,
     fasttext.LAYOUT,
+    files.ANNIF,
+    files.FOLDERS,
 )
 
 
-def recognise(path: Path) -> tuple[Layout, Source]:
+def recognise(path: Path, reading: Reading = UNTOLD) -> tuple[Layout, Source]:
     """Detect the format of a path and its files."""
-    if path.is_file():
-        for layout in LAYOUTS:
-            if layout.is_file(path):
-                return layout, Source({"train": (path,)}, None, {})
-    elif path.is_dir():
-        for layout in LAYOUTS:
-            if source := layout.find(path):
-                return layout, source
-    else:
+    if not path.is_file() and not path.is_dir():
         raise CorpusError(f"{path}: no such file or directory")
+    for layout in LAYOUTS:
+        if source := layout.find(path):
+            if reading != UNTOLD and not layout.has_columns:
+                raise CorpusError(
+                    f"{path}: {', '.join(_option(name) for name in reading.to_json())}: only tables have columns to "
+                    f"choose from, and this is {layout.title}"
+                )
+            return layout, _described(source, reading)
     raise CorpusError(f"{path}: not a corpus in any known format. Training documents may be:\n{known_layouts()}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _described(source: Source, reading: Reading) -> Source:
+    """The same files, with the vocabulary that the user named."""
+    if reading.vocabulary is None:
+        return replace(source, reading=reading)
+    vocabulary = Path(reading.vocabulary).expanduser().absolute()
+    if not vocabulary.is_file():
+        raise CorpusError(f"{vocabulary}: no such file; --vocabulary names one that describes the labels")
+    return replace(source, reading=reading, labels=vocabulary)
 
 
 def known_layouts() -> str:
     """One line per format."""
     lines = []
     for layout in LAYOUTS:
-        parts = [" or ".join(name.format(layout.splits["train"][0]) for name in names) for names in layout.parts]
+        split = next(iter(layout.splits["train"]), "")
+        parts = [" or ".join(name.format(split) for name in names) for names in layout.parts]
         needed = [layout.labels[0]] if layout.labels_needed else []
         lines.append(f"  {' + '.join(parts + needed)}: {layout.title}")
     return "\n".join(lines)

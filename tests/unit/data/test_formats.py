@@ -170,6 +170,7 @@ def test_blocks_of_any_size_give_the_same_corpus(tmp_path: Path, monkeypatch: py
     whole = {layout: loaded(tmp_path / layout, files) for layout, files in EVERY.items()}
     monkeypatch.setattr("longtail.data.lines.BLOCK_BYTES", 7)
     monkeypatch.setattr("longtail.data.rows.ROWS_A_BLOCK", 1)
+    monkeypatch.setattr("longtail.data.separated.ROWS_A_BLOCK", 1)
     monkeypatch.setattr("longtail.data.mapped.LABELS_A_BLOCK", 1)
     for layout, files in EVERY.items():
         pieces = loaded(tmp_path / "pieces" / layout, files)

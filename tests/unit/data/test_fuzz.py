@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
+import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -66,6 +70,47 @@ def test_any_bytes_give_a_corpus_or_a_sentence(layout: str, name: str):
     @given(mutilated(EVERY[layout][name]))
     def try_one(content: bytes) -> None:
         read(EVERY[layout] | {name: content})
+
+    try_one()
+
+
+def _spreadsheet() -> bytes:
+    book, data = openpyxl.Workbook(), io.BytesIO()
+    for row in (["abstract", "tags"], ["red fox", "a;b"], ["blue whale", "b"]):
+        book.active.append(row)
+    book.save(data)
+    return data.getvalue()
+
+
+def _database() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE t (body, tags)")
+        database.execute("INSERT INTO t VALUES ('red fox', 'a|b')")
+        return database.serialize()
+
+
+EXPORTS: dict[str, dict[str, bytes]] = {  # the first file is the one that is mutilated
+    "semicolons": {"train.csv": "Text;Schlagwörter\r\nröter Fuchs;a, b\r\nblauer Wal;b, a\r\n".encode("cp1252")},
+    "UTF-16": {"train.csv": "body\ttags\nred fox\ta\nblue whale\tb\n".encode("utf-16")},
+    "array": {"train.json": b'[{"text": "x", "labels": "a"},\n {"text": "y", "labels": [{"id": 1, "name": "b"}]}]'},
+    "flags": {"train.csv": b"comment_text,a,b\nx,1,0\ny,0,1\n"},
+    "no header": {"train.tsv": b"a text of many words\t<http://a> <http://b>\nanother text\t<http://b>\n"},
+    "subjects": {"a.tsv": b"<http://a>\tname\nb\n", "a.txt": b"red fox", "b.txt": b"x", "b.key": b"b"},
+    "vocabulary": {"vocab.csv": b"uri,notation,label_en\nhttp://a,1,ay\n", "train.csv": b"text,labels\nx,http://a\n"},
+    "spreadsheet": {"train.xlsx": _spreadsheet()},
+    "database": {"train.sqlite": _database()},
+}
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.filterwarnings("ignore")
+def test_any_bytes_in_files_that_people_have_give_a_corpus_or_a_sentence(kind: str):
+    first = next(iter(EXPORTS[kind]))
+
+    @QUICK
+    @given(mutilated(EXPORTS[kind][first]))
+    def try_one(content: bytes) -> None:
+        read(EXPORTS[kind] | {first: content})
 
     try_one()
 

@@ -80,6 +80,10 @@ def test_a_text_is_parted_into_title_and_content_that_join_to_it(text: str):
 def test_any_text_survives(format: str, tmp_path_factory: pytest.TempPathFactory, texts: list[str]):
     place = tmp_path_factory.mktemp("any")
     splits = Splits(Corpus.of(texts, [[str(at % 3)] for at in range(len(texts))]))
+    if format == "csv" and any("\r\n" in text for text in texts):
+        with pytest.raises(CorpusError, match="write jsonl instead"):
+            write(splits, place / "out", format)
+        return
     write(splits, place / "out", format)
     assert list(load(place / "out", cache=place / "cache").train.texts) == texts
 
@@ -128,7 +132,7 @@ def test_a_failure_leaves_nothing(format: str, tmp_path: Path, monkeypatch: pyte
 def test_what_cannot_be_written_is_refused_in_words(tmp_path: Path):
     with pytest.raises(CorpusError, match="features somebody else made"):
         write(loaded(tmp_path / "a", SPARSE), tmp_path / "out", "lf")
-    with pytest.raises(CorpusError, match=r"xml: no such format to write; there are lf, parquet"):
+    with pytest.raises(CorpusError, match=r"xml: no such format to write; there are lf, jsonl, csv, parquet"):
         write(loaded(tmp_path / "b", JSONL), tmp_path / "out", "xml")
     twins = Corpus.of(["a"], [["x", "y"]])
     twins = Corpus(twins.documents, twins.labels, LabelSet.of([Label("1", "x"), Label("1", "y")]))
