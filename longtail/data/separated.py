@@ -119,7 +119,7 @@ def _has_header(records: list[list[str]], wanted: Sequence[str]) -> bool:
     first = records[0] if records else []
     if any(name.isdigit() for name in wanted):  # columns called by their numbers
         return bool(set(wanted) & set(first))
-    if len(records) < 2 or len(first) < 2:
+    if len(first) < 2:
         return True
     if any(normal(cell) in KNOWN_NAMES or re.fullmatch("label_[a-z]+", normal(cell)) for cell in first):
         return True

@@ -133,7 +133,7 @@ def test_writing_to_a_full_disk_is_a_sentence_and_leaves_nothing_half_written(
 
 
 def test_ctrl_c_is_130_and_one_line(place: Path):
-    waiting = "lambda _: (print('loading', flush=True), time.sleep(60))"
+    waiting = "lambda *_, **__: (print('loading', flush=True), time.sleep(60))"
     process = patched(place, f"longtail.data.load.load = {waiting}", "evaluate", "model", "corpus")
     process.stdout.readline()
     process.send_signal(signal.SIGINT)

@@ -8,6 +8,7 @@ from pathlib import Path
 from longtail.columns import UNTOLD, Reading
 from longtail.data.formats import fasttext, files, lf_json, sparse, tables, text_lines
 from longtail.data.layout import Layout, Source
+from longtail.data.rows import ROWS, suffix
 from longtail.errors import CorpusError
 
 # Order matters: a directory of texts often holds the same corpus as sparse features too.
@@ -35,7 +36,15 @@ def recognise(path: Path, reading: Reading = UNTOLD) -> tuple[Layout, Source]:
                     f"choose from, and this is {layout.title}"
                 )
             return layout, _described(source, reading)
-    raise CorpusError(f"{path}: not a corpus in any known format. Training documents may be:\n{known_layouts()}")
+    raise CorpusError(
+        f"{path}: not a corpus in any known format{_tables(path)}. Training documents may be:\n{known_layouts()}"
+    )
+
+
+def _tables(place: Path) -> str:
+    """A hint at tables with other names in a directory."""
+    there = sorted(path.name for path in place.iterdir() if suffix(path) in ROWS) if place.is_dir() else []
+    return f"; a single file is one, such as {place / there[0]}" if there else ""
 
 
 def _option(name: str) -> str:

@@ -266,6 +266,18 @@ def test_more_columns_without_a_header_are_a_question(tmp_path: Path):
     assert labels(read(tmp_path, "a.csv", rows.encode(), text="2", labels="3"))[0] == ["herb"]
 
 
+def test_a_single_line_without_a_header_is_a_document(tmp_path: Path):
+    splits = read(tmp_path, "a.tsv", b"a text of several words\t<http://a>\n")
+    assert labels(splits) == [["http://a"]]
+
+
+def test_a_directory_with_a_table_of_another_name_hints_at_it(tmp_path: Path):
+    with pytest.raises(
+        CorpusError, match=r"not a corpus in any known format; a single file is one, such as .*export.csv"
+    ):
+        load(put(tmp_path / "d", {"export.csv": b"text,labels\na,b\n"}))
+
+
 def test_blank_columns_that_spreadsheets_leave_are_no_reason_to_refuse(tmp_path: Path):
     splits = read(tmp_path, "a.csv", b",text,labels,,\n0,a b,x,,\n1,c d,y,,\n")
     assert labels(splits) == [["x"], ["y"]]
