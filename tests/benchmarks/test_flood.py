@@ -15,12 +15,13 @@ def test_every_request_is_answered_by_a_server_that_does_nothing_else():
     assert ceiling([REQUEST], 0.2) > 0
 
 
-def answer(listener: socket.socket, answers: list[bytes]) -> None:
-    """One answer for each connection, and then its end."""
-    for each in answers:
-        with listener.accept()[0] as connection:
-            connection.recv(100)
-            connection.sendall(each)
+def answer(listener: socket.socket, told: bytes) -> None:
+    """Answer one request, and wait for the client to leave; without an answer leave first."""
+    with listener.accept()[0] as connection:
+        connection.settimeout(10)
+        connection.recv(100)
+        if told:
+            connection.sendall(told)
             connection.recv(100)
 
 
@@ -29,7 +30,7 @@ def test_refusals_wrong_answers_and_lost_connections_are_told_apart():
     refused = b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n"
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answers = [right, right.replace(b"yes", b"yet"), refused, b""]
-        threads = [threading.Thread(target=answer, args=(listener, [one])) for one in answers]
+        threads = [threading.Thread(target=answer, args=(listener, one)) for one in answers]
         for thread in threads:
             thread.start()
         flood = Flood(listener.getsockname()[1], [REQUEST], [b"yes"], connections=4)
