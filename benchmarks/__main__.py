@@ -38,6 +38,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
         "label_tokens=32",
     ),
     ("ensemble",),
+    ("flood",),
     ("serve",),
     ("new_labels",),
 )  # fmt: skip

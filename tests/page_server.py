@@ -157,7 +157,7 @@ class Handler(BaseHTTPRequestHandler):
     def _predict(self, body: dict[str, Any]) -> dict[str, Any]:
         texts = body.get("texts", [body.get("text")])
         if len(texts) > LIMITS["texts"]:
-            raise Problem(413, f"at most {LIMITS['texts']} texts a request")
+            raise Problem(422, f"at most {LIMITS['texts']} texts a request")
         k, threshold = body.get("k", 5), body.get("threshold", 0)
         lowest = 0.4 if threshold == "auto" else threshold
         results: list[dict[str, Any]] = [{"labels": self.fake.suggest(text, k, lowest)} for text in texts]

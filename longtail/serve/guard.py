@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longtail.errors import ConfigError, LongtailError
+from longtail.errors import ConfigError, CorpusError, LongtailError
 from longtail.serve.headers import HEADERS
 from longtail.serve.overload import ANNIF, REFUSALS, WAITING, Headers, KnownHeads, Refusal, Refusals, ending_of
 from longtail.serve.problems import LEFT, ClientLeft, Problem, overloaded
@@ -180,8 +180,9 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(
             error.status_code, NOWHERE.get(error.status_code, error.detail), headers=dict(error.headers or {})
         )
-    # The request is well formed, but this model cannot do it.
-    return Problem(409 if isinstance(error, ConfigError) else 503, str(error))
+    # The request is well formed, but what it holds is not, or this model cannot do it.
+    status = 422 if isinstance(error, CorpusError) else 409 if isinstance(error, ConfigError) else 503
+    return Problem(status, str(error))
 
 
 NOWHERE = {404: "there is nothing at this address; /openapi.json lists what there is", 405: "not with this method"}

@@ -77,7 +77,7 @@ async def add_labels(request: Request) -> Response:
 def _new(at: int, one: object, limits: Limits) -> dict[str, Any]:
     given = Fields(one, ("id", "name", "text", "examples"), f"labels[{at}]")
     read: dict[str, Any] = {name: given.string(name, longest=LONGEST_ID) for name in ("id", "name")}
-    if not read["id"] or not read["name"]:
+    if not read["id"].strip() or not read["name"].strip():
         raise Problem(422, f"labels[{at}] needs an id and a name")
     examples = given.strings("examples", limits.text_bytes) if "examples" in given else []
     return read | {"text": given.string("text", "", longest=limits.text_bytes), "examples": examples}

@@ -169,7 +169,7 @@ SCHEMAS: Schema = {
     ),
     "NewLabel": obj(
         {
-            "id": string(minLength=1), "name": string(minLength=1), "text": string(default=""),
+            "id": string(pattern=r"\S"), "name": string(pattern=r"\S"), "text": string(default=""),
             "examples": many(string()),
         },
         ("text", "examples"),

@@ -47,7 +47,7 @@ def _texts(given: Fields, limits: Limits) -> list[str]:
         return [given.string("text", longest=limits.text_bytes)]
     count = len(given.list("texts"))
     if count > limits.texts:
-        raise Problem(413, f"{count} texts are more than the {limits.texts} that one request may have")
+        raise Problem(422, f"{count} texts are more than the {limits.texts} that one request may have")
     if count == 0:
         raise Problem(422, "texts is empty; send at least one")
     return given.strings("texts", longest=limits.text_bytes)

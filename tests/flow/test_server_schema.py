@@ -41,6 +41,7 @@ def server(planted: Splits, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.parametrize("schema", ["openapi.json", "openapi-annif.json"])
 def test_schemathesis_finds_nothing(schemathesis: str, server: Server, schema: str, tmp_path: Path):
     # Five dictionaries of /detect-language take 13 s of processor time, and the server allows 60 s.
-    words = ["run", f"{server.base}/{schema}", "--max-examples", "100", "--seed", "4", "--request-timeout", "90"]
+    seed = {"openapi.json": "2", "openapi-annif.json": "4"}[schema]  # those that found something once
+    words = ["run", f"{server.base}/{schema}", "--max-examples", "100", "--seed", seed, "--request-timeout", "90"]
     done = subprocess.run([schemathesis, *words], capture_output=True, text=True, cwd=tmp_path, timeout=900)
     assert done.returncode == 0, done.stdout[-5000:]
