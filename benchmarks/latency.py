@@ -6,8 +6,9 @@
 
 Every contender is a process of its own.  They are asked in turn, a few hundred texts at a time, so that other work on
 the machine slows all of them alike; ratios count.  One text: median and 99th percentile of milliseconds on one core.
-Batches: texts a second on one core and on two, the best round, and processor time a text.  First answer: seconds from
-the start of the process, the best of several.
+Explain: the median of `explain` as a multiple of that, of the same texts in the same round.  Batches: texts a second on
+one core and on two, the best round, and processor time a text.  First answer: seconds from the start of the process,
+the best of several.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from longtail.corpus import Corpus
 ROUNDS, ALONE, BATCH, STARTS = 10, 300, 4000, 5
 PEERS = {"PECOS": (PECOS, "pecos"), "omikuji": (sys.executable, "omikuji")}
 COLUMNS = (
-    "one text ms", "99th percentile ms", "one core texts/s", "two cores texts/s", "batch CPU ms/text", "first answer s",
-    "model MB",
+    "one text ms", "99th percentile ms", "explain × one text", "one core texts/s", "two cores texts/s",
+    "batch CPU ms/text", "first answer s", "model MB",
 )  # fmt: skip
 
 
@@ -106,9 +107,10 @@ class Contender:
                 raise SystemExit(f"{' '.join(command)} ended with {self.process.wait()}: {said.read()[-2000:]}")
         self.seconds = time.perf_counter() - started
 
-    def ask(self, texts: list[str], cores: int, alone: bool) -> dict:
+    def ask(self, texts: list[str], cores: int, alone: bool, explain: bool = False) -> dict:
         """Seconds of each text, or of all together; and processor seconds."""
-        self.process.stdin.write(json.dumps({"texts": texts, "cores": cores, "alone": alone}) + "\n")
+        asked = {"texts": texts, "cores": cores, "alone": alone, "explain": explain}
+        self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -126,26 +128,30 @@ def measure(commands: dict[str, tuple[str, ...]], texts: list[str], rounds: int)
             first[name].append(again.seconds)
             again.end()
     alone, batches = {name: [] for name in commands}, {name: {1: [], 2: []} for name in commands}
+    explained = {name: [] for name in commands}
     for number in range(rounds + 1):  # the first round is not counted
         some = [texts[at % len(texts)] for at in range(number * ALONE, (number + 1) * ALONE)]
         many = [texts[at % len(texts)] for at in range(number * BATCH, (number + 1) * BATCH)]
         for name, contender in running.items():
             seconds = contender.ask(some, 1, alone=True)["seconds"]
+            reasons = [] if name in PEERS else contender.ask(some, 1, alone=True, explain=True)["seconds"]
             together = {cores: contender.ask(many, cores, alone=False) for cores in (1, 2)}
             if number:
                 alone[name] += seconds
+                explained[name] += reasons
                 for cores, each in together.items():
                     batches[name][cores].append(each)
     for contender in running.values():
         contender.end()
-    return {name: row(alone[name], batches[name], first[name]) for name in commands}
+    return {name: row(alone[name], explained[name], batches[name], first[name]) for name in commands}
 
 
-def row(alone: list[float], batches: dict[int, list[dict]], first: list[float]) -> dict:
+def row(alone: list[float], explained: list[float], batches: dict[int, list[dict]], first: list[float]) -> dict:
     one, two = (round(BATCH / min(each["seconds"][0] for each in batches[cores])) for cores in (1, 2))
     return {
         "one text ms": round(1e3 * float(np.median(alone)), 4),
         "99th percentile ms": round(1e3 * float(np.percentile(alone, 99)), 4),
+        "explain × one text": round(float(np.median(explained) / np.median(alone)), 2) if explained else None,
         "one core texts/s": one,
         "two cores texts/s": two,
         "batch CPU ms/text": round(1e3 / BATCH * min(each["cpu"] for each in batches[2]), 4),
@@ -166,7 +172,7 @@ def markdown(results: dict) -> str:
         f"|---|{'---|' * len(COLUMNS)}",
     ]
     for name, each in rows.items():
-        lines.append(f"| {name} | {' | '.join('' if each[c] is None else f'{each[c]:,}' for c in COLUMNS)} |")
+        lines.append(f"| {name} | {' | '.join('' if each.get(c) is None else f'{each[c]:,}' for c in COLUMNS)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -5,8 +5,8 @@
 
 DIR holds train.jsonl ({"text", "labels"} a line) and names.json.  The process says "ready" after its first answer.
 Then every line of its input is {"texts": […], "cores": n, "alone": bool}, answered by the seconds that each text took,
-or all of them together, and by the processor seconds of all.  Only `longtail` imports longtail: libpecos has an
-environment of its own.
+or all of them together, and by the processor seconds of all; with "explain", by those of an explanation of each.  Only
+`longtail` imports longtail: libpecos has an environment of its own.
 """
 
 import json
@@ -27,6 +27,7 @@ def longtail_model(place):
     def answer(texts, cores):
         return [[suggestion.name for suggestion in row] for row in model.predict(texts, k=K)]
 
+    answer.explain = lambda texts, cores: model.explain(texts[0], K)
     return answer
 
 
@@ -125,5 +126,6 @@ if __name__ == "__main__":
         os.sched_setaffinity(0, everywhere[: asked["cores"]])
         parts = [[text] for text in asked["texts"]] if asked["alone"] else [asked["texts"]]
         before = time.process_time()
-        seconds = [timed(answer, part, asked["cores"]) for part in parts]
+        ask = answer.explain if asked.get("explain") else answer
+        seconds = [timed(ask, part, asked["cores"]) for part in parts]
         print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before}), flush=True)

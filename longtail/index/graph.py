@@ -179,9 +179,11 @@ class GraphIndex:
         """The edges as compiled loops take them; never stored."""
         return Edges(*self.edges, self.n_labels, self.add)
 
-    def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
+    def proposals(
+        self, vectors: np.ndarray, labels: np.ndarray, opened: Shortlist | None = None
+    ) -> list[list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
-        opened = self.open(vectors)
+        opened = self.open(vectors) if opened is None else opened
         clusters, beliefs = opened.labels[0], opened.belief[0]
         edges, scores = (part[clusters] for part in self.edges)
         found = [(*np.nonzero(edges == label),) for label in labels.tolist()]
@@ -189,9 +191,14 @@ class GraphIndex:
         return [[self._proposal(int(cluster), -float(less)) for less, cluster in path[:FEW]] for path in paths]
 
     def _proposal(self, cluster: int, belief: float) -> Proposal:
-        edges, scores = self.edges
-        labels = edges[cluster, np.argsort(-scores[cluster], kind="stable")[:NAMED]]
+        labels = self._named[cluster]
         return Proposal(cluster, belief, labels[labels != PAD])
+
+    @cached_property
+    def _named(self) -> np.ndarray:
+        """The labels with the firmest edges of each cluster, (clusters, NAMED or fewer); never stored."""
+        labels, scores = self.edges
+        return np.take_along_axis(labels, np.argsort(-scores, axis=1, kind="stable")[:, :NAMED], axis=1)
 
     def matches(self, vectors: np.ndarray) -> sp.csr_array:
         """M (9): beliefs in the clusters that each document opens, (documents, clusters)."""

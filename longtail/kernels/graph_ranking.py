@@ -101,6 +101,10 @@ class GraphRanking:
         in_slices(part, len(vectors), RANKING)
         return best
 
+    def opened(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The clusters that one document opened and the beliefs in them, if this thread ranked it last."""
+        return self._desks.here.opened(vectors)  # type: ignore[union-attr]
+
     def room(self, documents: int) -> tuple[np.ndarray, Room]:
         """For so many documents."""
         logits, places, values = logit_room(documents, len(self.clusters))
@@ -126,6 +130,12 @@ class _Desk:
     def __init__(self, ranking: GraphRanking):
         self._ranking, self._room, self._k = ranking, ranking.room(1), -1
         self._vectors = OneVector(ranking.clusters), OneVector(ranking.table)
+
+    def opened(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The clusters of this document and the beliefs in them, if it was the last one."""
+        if self._k < 0 or not np.array_equal(self._vectors[0].vectors, vectors):
+            return None
+        return self._room[1].opened[None].copy(), self._room[1].open_beliefs[None].copy()
 
     def rank(self, vectors: np.ndarray, best: tuple) -> None:
         """Fill the labels and scores of one document; `best` is what stands where there are none."""

@@ -63,7 +63,8 @@ class Reranker:
         kinds = np.int64, np.int32, np.float32, np.float32, np.float32
         arrays = Classifiers(*(frozen(each, kind) for each, kind in zip(classifiers, kinds)))
         # Arrays that scikit-learn has just grown are columns of another one.
-        nodes = tree._replace(**{name: np.ascontiguousarray(getattr(tree, name)) for name in NODES})
+        columns, thresholds, yes, no, shares = (np.ascontiguousarray(getattr(tree, name)) for name in NODES)
+        nodes = Tree(columns, thresholds, yes, no, shares, tree.depth)
         self.arrays, self.n_features = (arrays, nodes, float(share), float(weight)), n_features
         self._loop, self._desks = _rerank.bound(*self.arrays), PerThread[_Desk](lambda: _Desk(self))
 

@@ -22,6 +22,8 @@ from longtail.kernels.graph_ranking import GraphRanking
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
+from longtail.reasons import Proposal
+from longtail.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Graphed:
     def rank(self, vectors: np.ndarray, k: int) -> Ranking:
         """The k best labels by p_l, for document vectors (documents, dim)."""
         return Ranking(*self._ranking.rank(vectors, k))
+
+    def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
+        """Of each label the clusters that lead one document to it; these are known if it was ranked last."""
+        known = self._ranking.opened(vectors)
+        return self.index.proposals(vectors, labels, None if known is None else Shortlist(*known))
 
     @cached_property
     def _ranking(self) -> GraphRanking:

@@ -50,7 +50,7 @@ class Elias:
             return self.one_vs_all.reasons(self.encoder, documents, labels)
         rows, biases = self.graphed.labels.of(labels)
         vectors, words = self.encoder.explained(documents, rows)
-        return Reasons(words.with_bias(biases), self.graphed.index.proposals(vectors, labels))
+        return Reasons(words.with_bias(biases), self.graphed.proposals(vectors, labels))
 
     def vector_explained(self, documents: Documents, rows: np.ndarray) -> Contributions:
         """What the words of one document add to ⟨row, vector⟩ of some rows (rows, dim), its vector of length 1."""

@@ -556,12 +556,14 @@ PLUMBING = {
     "vector_code",
 }  # modules without a loop of their own
 FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
-    "as_float", "find_slot", "in_integers", "keep_best", "keep_one", "put_in_order", "keep_largest_in",
-    "gather_largest",    "put_largest_first", "add_up", "picked_products", "to_integers", "most_codes", "largest_error",
-    "find_possible",
-    "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
+    "as_float", "find_slot", "in_integers", "keep_best", "keep_one", "put_in_order", "keep_largest_in", "gather_largest",
+    "put_largest_first", "add_up", "picked_products", "to_integers", "most_codes", "errors", "find_possible",
+    "member_logits", "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
     "sigmoid",
-    "table_of", "tile_logits", "tile_products", "unseen",
+    "table_of", "tile_logits", "tile_products", "unseen", "turned_to_integers", "no_sketch", "are_parted",
+    "keep_largest_unsorted", "leave_out", "score",  # of Opening and GraphRanking, which have tests of their own
+    "no_tree", "complain",  # of Reranker, which has too
+    "locate", "room_for", "spread_out",  # features/locating.py and features/spans.py check first
     "packed", "block_products", "dense", "read", "through_layer",  # encoders/forward.py checks weights and tokens first
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",

@@ -112,3 +112,11 @@ def test_what_does_not_fit_together_is_refused():
         GraphRanking(clusters, ways, drawn(1, 30, 15), 2, 3, (True, 1.0, 1.0))
     with pytest.raises(ValueError, match="document vectors"):
         GraphRanking(clusters, ways, labels, 2, 3, (True, 1.0, 1.0)).rank(np.zeros((1, 15), np.float32), 1)
+
+
+def test_no_documents_and_no_edges():
+    clusters, labels = drawn(0, 4, 16), drawn(1, 30, 16)
+    none = np.full((4, 2), PAD, np.int32), np.zeros((4, 2), np.float32)
+    made = GraphRanking(clusters, none, labels, 2, 3, (True, 1.0, 1.0))
+    assert made.rank(np.zeros((0, 16), np.float32), 3)[0].shape == (0, 3)
+    assert made.rank(np.ones((1, 16), np.float32), 2)[0].tolist() == [[PAD, PAD]]

@@ -136,3 +136,12 @@ def test_what_does_not_fit_together_is_refused():
         fits.rank(np.zeros((1, 15), np.float32), np.zeros((1, 16), np.float32), 1)
     with pytest.raises(ValueError, match="vectors"):
         fits.rank(np.zeros((2, 16), np.float32), np.zeros((1, 16), np.float32), 1)
+
+
+def test_no_documents_and_no_labels():
+    nothing = np.zeros((0, 16), np.float32)
+    clusters, members = Table(*drawn(0, 4, 16)), groups(0, 30, 4)
+    assert Opening(clusters, Table(*drawn(1, 30, 16)), members, 2, 1.0).rank(nothing, nothing, 3)[0].shape == (0, 3)
+    empty = Members(np.zeros(5, np.int64), np.zeros(0, np.int32))
+    one = np.ones((1, 16), np.float32)
+    assert Opening(clusters, Table(*drawn(1, 0, 16)), empty, 2, 1.0).rank(one, one, 2)[0].tolist() == [[PAD, PAD]]
