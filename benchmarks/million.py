@@ -177,8 +177,8 @@ def main(words: list[str]) -> None:
     elif words[:1] == ["pecos"]:
         measure_pecos(results, [int(word) for word in words[1:]] or PECOS_SIZES)
     elif words == ["again"]:
-        measure(results, sorted(int(place.name) for place in KEPT.iterdir() if place.name.isdigit()))
-        measure_pecos(results, sorted(int(place.name[6:]) for place in KEPT.glob("pecos-*")))
+        measure(results, sorted(int(path.parent.name) for path in KEPT.glob("*/about.json")))
+        measure_pecos(results, sorted(int(path.parent.name[6:]) for path in KEPT.glob("pecos-*/trained.json")))
     elif words != ["plot"]:
         measure(results, CURVE if words == ["curve"] else [int(word) for word in words] or [SIZE])
     print(save("million", results), plot(results))
