@@ -14,6 +14,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("latency",),
     ("clusters",),
     ("million",),
+    ("mscm",),
     ("nearest",),
     ("steps",),
     ("elias_scaling",),
@@ -26,6 +27,9 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("lightdxml_claims",),
     ("elias",),
     ("combinations",),
+    ("precision",),
+    ("adding", "--model", "decaf=runs/precision/decaf-debian-related/model"),
+    ("auto", "--peers"),
     # 64 tokens of a text and three epochs: what a plain CPU can do in hours.
     (
         "deep",

@@ -8,7 +8,7 @@
     python -m benchmarks.million plot              the plot of all of them
 
 The model is a trained DECAF (`longtail demo`) with more rows drawn around its own (benchmarks/drawn.py); queries are
-test documents.  Models are made once and kept in runs/million; benchmarks/million_measure.py measures one of them.
+test documents.  Models are made once and kept in runs/million; benchmarks/contenders/million_measure.py measures one of them.
 
 Exact means: all clusters opened, so all labels scored, by the same int8 rows.  The two knobs, clusters opened (beam)
 and clusters of clusters opened (probes), are chosen on test documents of their own: those that find AIM of the exact
@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.drawn import Trained, drawn_model, nearness, with_fitted_clusters
 from benchmarks.machine import earlier, save
-from benchmarks.million_measure import BEAMS, JUDGED, QUERIES, K, instance_of, with_beam, with_probes
+from benchmarks.contenders.million_measure import BEAMS, JUDGED, QUERIES, K, instance_of, with_beam, with_probes
 from benchmarks.million_plot import PECOS_SIZES, measured_pecos, plot, trained_pecos
 from longtail.corpus import Documents, Texts
 from longtail.predict.export import found_of, in_two_levels
@@ -143,7 +143,7 @@ def described(model: Predictor, place: Path) -> dict:
 def one_size(labels: int) -> dict:
     """What is known and measured of a model, in a process of its own, so that memory is this model's alone."""
     place = kept(labels)
-    asked = [sys.executable, "-m", "benchmarks.million_measure", str(place)]
+    asked = [sys.executable, "-m", "benchmarks.contenders.million_measure", str(place)]
     found = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads((place / "about.json").read_text("utf-8")) | json.loads(found)
 

@@ -1,4 +1,4 @@
-"""Open one model of many labels and ask it, on one core: python -m benchmarks.million_measure DIR
+"""Open one model of many labels and ask it, on one core: python -m benchmarks.contenders.million_measure DIR
 
 DIR is one of runs/million: model, small (a model that brings in what is imported when first used), queries.json and
 exact.npy, the exact top K of the first JUDGED queries.  Prints what it found as JSON.
