@@ -25,9 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.contenders.million_measure import BEAMS, JUDGED, QUERIES, K, instance_of, with_beam, with_probes
 from benchmarks.drawn import Trained, drawn_model, nearness, with_fitted_clusters
 from benchmarks.machine import earlier, save
-from benchmarks.contenders.million_measure import BEAMS, JUDGED, QUERIES, K, instance_of, with_beam, with_probes
 from benchmarks.million_plot import PECOS_SIZES, measured_pecos, plot, trained_pecos
 from longtail.corpus import Documents, Texts
 from longtail.predict.export import found_of, in_two_levels
