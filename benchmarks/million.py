@@ -8,7 +8,7 @@
     python -m benchmarks.million plot              the plot of all of them
 
 The model is a trained DECAF (`longtail demo`) with more rows drawn around its own (benchmarks/drawn.py); queries are
-test documents.  Models are made once and kept in runs/million; benchmarks/contenders/million_measure.py measures one of them.
+test documents.  Models are made once and kept in runs/million; contenders/million_measure.py measures one of them.
 
 Exact means: all clusters opened, so all labels scored, by the same int8 rows.  The two knobs, clusters opened (beam)
 and clusters of clusters opened (probes), are chosen on test documents of their own: those that find AIM of the exact

@@ -305,6 +305,7 @@ def test_a_device_is_where_the_method_trains_or_it_is_refused(
         raise Reached(str(inputs[-1]))
 
     monkeypatch.setattr("longtail.train.device.gpus", lambda: 2)
+    monkeypatch.setattr("longtail.train.run.free_on", lambda device: 2**40)
     monkeypatch.setattr(Training, "__init__", stop)
     with pytest.raises((Reached, ConfigError)) as told:
         fit(method_of(name), planted.train, device="cuda:1", **SETTINGS.get(name, {}))
