@@ -137,7 +137,7 @@ def duration(seconds: float) -> str:
     """As a person says it.
 
     >>> duration(42), duration(100), duration(4000)
-    ('42 s', '1 min 40 s', '1 h 7 min')
+    ('42 s', '1 min 40 s', '1 h 6 min')
     """
     whole = round(seconds)
     if whole < 60:

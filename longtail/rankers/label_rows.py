@@ -131,8 +131,13 @@ class LabelRows:
         self._fit(vectors)
         return Ranking(*rank_members(self.table, self._members, vectors, clusters.labels, clusters.belief, k))
 
-    def opening(self, clusters: LabelRows, beam: int, weight: float) -> Opening:
-        """What `top_inside` finds in the clusters of `clusters.top`, by their beliefs to the power of `weight`."""
+    def opening(self, clusters: LabelRows, beam: int, weight: float) -> Opening | None:
+        """What `top_inside` finds in the clusters of `clusters.top`, by their beliefs to the power of `weight`.
+
+        None where `clusters.top` is more than a scan of its rows: in two levels, or while somebody watches it.
+        """
+        if clusters.coarse is not None or type(clusters) is not LabelRows:
+            return None
         return Opening(clusters.table, self.table, self._members, beam, weight)
 
     def top_fused(self, vectors: np.ndarray, shortlist: Shortlist, beta: float, k: int) -> Ranking:

@@ -17,8 +17,6 @@ from longtail.methods import METHODS, method
 from longtail.presets import presets
 from longtail.report.tables import empty_table
 
-ALL = {"auto": "longtail.auto"} | METHODS
-
 
 def methods_table() -> Table:
     """All methods with their summaries."""
@@ -31,7 +29,7 @@ def methods_table() -> Table:
 
 def methods_json() -> list[dict[str, str]]:
     """All methods as JSON."""
-    return [{"name": name, "summary": _summary(module)} for name, module in ALL.items()]
+    return [{"name": name, "summary": _summary(module)} for name, module in _all().items()]
 
 
 def settings_list(name: str, width: int = 80) -> str:
@@ -45,6 +43,11 @@ def settings_list(name: str, width: int = 80) -> str:
         for said in (one.meaning, f"source: {one.source}" if one.source else ""):
             lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)
+
+
+def _all() -> dict[str, str]:
+    """What can be trained, and its module."""
+    return {"auto": "longtail.auto"} | METHODS
 
 
 def _config(name: str) -> Any:  # noqa: ANN401 - a frozen dataclass
@@ -61,7 +64,7 @@ def _as_set(value: object) -> str:
 def settings_json(name: str) -> dict[str, Any]:
     """The settings of a method as JSON."""
     settings = [dataclasses.asdict(line) for line in explain(_config(name))]
-    module = ALL[name.partition("/")[0]]
+    module = _all()[name.partition("/")[0]]
     return {"name": name, "summary": _summary(module), "presets": presets(name), "settings": settings}
 
 

@@ -20,6 +20,7 @@ PHRASES = {
     "tokens": "splitting documents into tokens",
     "valid-tokens": "splitting validation documents into tokens",
     "encoder": "loading the pretrained encoder",
+    "pooler": "loading the pretrained pooler",
     "center": "computing the mean vector of documents",
     "token-vectors": "making the first word vectors",
     "vectors": "computing the vectors of documents",

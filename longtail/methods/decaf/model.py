@@ -62,9 +62,7 @@ class Instance:
 
     @cached_property
     def _opening(self) -> Opening | None:
-        """Both steps as one, where clusters are not found by clusters of clusters; never stored."""
-        if self.shortlister.rows.coarse is not None:
-            return None
+        """Both steps as one, where that can be; never stored."""
         return self.ranker.rows.opening(self.shortlister.rows, self.beam, self.belief_weight)
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
