@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 
 import numpy as np
 
@@ -27,3 +28,8 @@ def _hashes(bounds: tuple[np.ndarray, np.ndarray], *contents: np.ndarray) -> np.
             digest.update(content[start:stop].data)
         digests.append(digest.digest())
     return np.frombuffer(b"".join(digests), np.uint64)
+
+
+def hash_of(content: np.ndarray) -> np.uint64:
+    """That of one content, as `content_hashes` has it."""
+    return np.uint64(int.from_bytes(hashlib.blake2b(content.data, digest_size=8).digest(), sys.byteorder))

@@ -13,10 +13,11 @@ from typing import Annotated
 import numpy as np
 
 from longtail.corpus import PAD, Corpus, Documents, Label, Texts
-from longtail.data.hashes import content_hashes
+from longtail.data.hashes import content_hashes, hash_of
 from longtail.invariants import Array, agree
 from longtail.sparse import either, sp
 
+NONE = np.array([PAD], np.int32)
 COMMON = 0.2  # share of the documents that must be labels themselves
 CARRIED = 0.01  # share of these that may have their own label among their true ones
 
@@ -45,9 +46,18 @@ class OwnLabels:
         """The label that each text is, (texts,) int32, or PAD."""
         if len(self.hashes) == 0:
             return np.full(len(texts), PAD, np.int32)
+        if len(texts) == 1:
+            return self._find_one(texts)
         asked = hashes_of(texts)
         places = np.minimum(np.searchsorted(self.hashes, asked), len(self.hashes) - 1)
         return np.where(self.hashes[places] == asked, self.labels[places], PAD).astype(np.int32)
+
+    def _find_one(self, texts: Texts) -> np.ndarray:
+        """The same in a tenth of the time."""
+        asked = hash_of(texts.data[texts.starts[0] : texts.stops[0]])
+        place = int(self.hashes.searchsorted(asked))
+        found = place < len(self.hashes) and self.hashes[place] == asked
+        return self.labels[place : place + 1] if found else NONE
 
     def joined(self, others: OwnLabels) -> OwnLabels:
         """With further labels; a text that both have is neither's."""

@@ -55,6 +55,9 @@ class Ranks(Protocol):
         """The k best labels of each document."""
 
 
+ABSENT = np.int32(PAD - 1)  # no label, and no PAD either
+
+
 @dataclass(frozen=True)
 class About:
     """What a model is and where it comes from."""
@@ -111,11 +114,12 @@ class Predictor:
     def _ranked(self, documents: Documents, k: int) -> Ranking:
         if self.own is None or documents.texts is None:
             return self._kept_labels(documents, k)
-        own = self.own.find(documents.texts)
-        if (own == PAD).all():
-            return self._kept_labels(documents, k)
-        ranking = self._kept_labels(documents, min(k + 1, len(self.labels)))
-        return ranking.dropped((ranking.labels == own[:, None]) & (own != PAD)[:, None]).top(k)
+        # Always one more than asked for: what threads keep for answers of k labels is made anew for another k.
+        ranking, own = self._kept_labels(documents, min(k + 1, len(self.labels))), self.own.find(documents.texts)
+        if len(own) == 1:  # as below, in a tenth of the time
+            kept = (ranking.labels[0] != own[0]).nonzero()[0][:k] if own[0] != PAD else slice(k)
+            return Ranking(ranking.labels[:, kept], ranking.scores[:, kept])
+        return ranking.dropped(ranking.labels == np.where(own == PAD, ABSENT, own)[:, None]).top(k)
 
     def _kept_labels(self, documents: Documents, k: int) -> Ranking:
         """The k best labels of those that were not removed."""
