@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 class Done(Protocol):
-    """What `counting` gives."""
+    """The counter that `counting` yields."""
 
     def __call__(self, amount: float, documents: int = 0) -> None:
         """So much more is done, which is so many documents."""
@@ -91,7 +91,7 @@ def is_watched() -> bool:
 
 
 def _unheard(amount: float, documents: int = 0) -> None:
-    """What a count is where nobody watches."""
+    """A counter that shows nothing."""
 
 
 class Count:

@@ -28,7 +28,7 @@ class Contributions:
     approximate: bool = False
 
     def with_bias(self, biases: np.ndarray) -> Contributions:
-        """With a constant more for each label."""
+        """With a bias added for each label."""
         return replace(self, bias=self.bias + biases, logits=self.logits + biases)
 
     def scaled(self, factor: float) -> Contributions:
@@ -79,7 +79,7 @@ class Reasons:
 
 
 def nothing_proposed(words: Contributions) -> Reasons:
-    """Of a model that has no clusters."""
+    """Empty proposals, for a model without clusters."""
     return Reasons(words, [[] for _ in words.bias])
 
 

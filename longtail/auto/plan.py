@@ -1,4 +1,4 @@
-"""What `train auto` will train, in which order, and what that takes.
+"""The plan of `train auto`: steps in order, with estimated time, memory and size.
 
 Seconds of processor time were fitted to trainings with default settings on two cores (benchmarks/auto.py); what a
 machine needs for a product of matrices, compared with the one they were fitted on, scales them.
@@ -44,14 +44,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Size:
-    """What of a corpus decides how long a training takes."""
+    """Corpus statistics that determine training time."""
 
     documents: int
     kilobytes: float  # of a document's text; of features, 10 bytes for each
 
     @classmethod
     def of(cls, corpus: Corpus) -> Size:
-        """Of all documents."""
+        """Measure all documents."""
         given = corpus.documents
         count = max(len(corpus), 1)
         if given.texts is not None:
@@ -134,7 +134,7 @@ def slowness() -> float:
 
 
 def duration(seconds: float) -> str:
-    """As a person says it.
+    """Format a duration for people.
 
     >>> duration(42), duration(100), duration(4000)
     ('42 s', '1 min 40 s', '1 h 6 min')

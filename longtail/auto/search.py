@@ -39,7 +39,7 @@ class Mix:
 
 @dataclass
 class Search:
-    """What is trained so far, and the best of it."""
+    """Members trained so far, and the best mix of them."""
 
     train: Corpus
     valid: Corpus

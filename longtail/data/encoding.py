@@ -21,7 +21,7 @@ SAID = {
 
 
 def unsaid(note: str) -> None:
-    """What notes are for those who do not want them."""
+    """Discard notes."""
 
 
 def encoding_of(path: Path, note: Note = unsaid) -> str:

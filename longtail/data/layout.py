@@ -113,7 +113,7 @@ def existing(directory: Path, names: Names) -> Path | None:
 
 
 def _in_any_case(directory: Path, wanted: list[str]) -> Path | None:
-    """As `TRAIN.CSV` for `train.csv`."""
+    """The file with this name in any case, such as `TRAIN.CSV` for `train.csv`."""
     there = {path.name.lower(): path for path in directory.iterdir()}
     found = (there[name.lower()] for name in wanted if name.lower() in there)
     return next((path for path in found if path.is_file()), None)

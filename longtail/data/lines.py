@@ -79,7 +79,7 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[Block[str]]:
 
 
 def transcoded(pieces: Iterator[bytes], path: Path, encoding: str) -> Iterator[bytes]:
-    """The same text in UTF-8."""
+    """Transcode to UTF-8."""
     if encoding == "utf-8":
         yield from pieces
         return

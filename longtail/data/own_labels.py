@@ -24,7 +24,7 @@ CARRIED = 0.01  # share of these that may have their own label among their true 
 
 @dataclass(frozen=True)
 class OwnLabels:
-    """Hashes of what labels are called and said to be, and which label each one is."""
+    """Hashes of label names and texts, and the label of each hash."""
 
     hashes: Annotated[np.ndarray, Array("texts", np.uint64, rising=True)]
     labels: Annotated[np.ndarray, Array("texts", np.int32)]
@@ -35,7 +35,7 @@ class OwnLabels:
 
     @classmethod
     def of(cls, labels: Iterable[Label], first: int = 0) -> OwnLabels:
-        """Names, texts and both together; what two labels share is neither's.  Labels are numbered from `first`."""
+        """Hash names, texts and both joined; a hash of two labels is dropped.  Labels are numbered from `first`."""
         said = [(text, at) for at, label in enumerate(labels, first) for text in {label.name, label.text, label.words}]
         texts, owners = Texts.of(text for text, _ in said), np.array([at for _, at in said], np.int32)
         hashes, places, counts = np.unique(hashes_of(texts), return_index=True, return_counts=True)
@@ -53,14 +53,14 @@ class OwnLabels:
         return np.where(self.hashes[places] == asked, self.labels[places], PAD).astype(np.int32)
 
     def _find_one(self, texts: Texts) -> np.ndarray:
-        """The same in a tenth of the time."""
+        """The own label of one text, without the overhead of arrays."""
         asked = hash_of(texts.data[texts.starts[0] : texts.stops[0]])
         place = int(self.hashes.searchsorted(asked))
         found = place < len(self.hashes) and self.hashes[place] == asked
         return self.labels[place : place + 1] if found else NONE
 
     def joined(self, others: OwnLabels) -> OwnLabels:
-        """With further labels; a text that both have is neither's."""
+        """With further labels; a hash that both have is dropped."""
         hashes, labels = np.append(self.hashes, others.hashes), np.append(self.labels, others.labels)
         unique, places, counts = np.unique(hashes, return_index=True, return_counts=True)
         return OwnLabels(unique[counts == 1], labels[places[counts == 1]])

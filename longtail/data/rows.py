@@ -26,7 +26,7 @@ LABEL_SEPARATOR = "|"  # between the labels in one cell of a CSV or TSV file
 
 @dataclass(frozen=True)
 class Access:
-    """What readers of tables are told."""
+    """Options for readers of tables."""
 
     reading: Reading = UNTOLD
     note: Note = unsaid  # hears how a file is written, where that had to be found out
@@ -79,7 +79,7 @@ def require(block: Block[Fields], names: frozenset[str]) -> None:
 
 
 def any_json_rows(path: Path, access: Access) -> Iterator[Block[Fields]]:
-    """The same in other encodings."""
+    """JSON rows of a file in any encoding."""
     return json_rows(path, encoding_of(path, access.note))
 
 

@@ -28,7 +28,7 @@ _DATA = re.compile(r"<?(https?://|urn:)\S.*|[-+]?\d+([.,]\d+)?|.*[|;].*|\[.*\]|\
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a file is written."""
+    """Delimiter, quoting and header of a file."""
 
     encoding: str
     delimiter: str

@@ -1,4 +1,4 @@
-"""Texts to bags by compiled code: vocabularies as tables, room for every thread, and help for what only Python knows.
+"""Convert texts to bags in compiled code: vocabularies as tables, per-thread buffers, Python for the rare cases.
 
 `Bagging` is made from one or two Tfidf when a text is first read, and is no part of what is stored.
 """
@@ -50,7 +50,7 @@ class Bagging:
 
     @cached_property
     def _tables(self) -> tuple[bags.Words, bags.Terms, bags.Pieces, bags.Terms]:
-        """Threads that are the first at the same time make the same tables."""
+        """The tables; threads that arrive first at the same time build equal ones."""
         return (*word_tables(self.words), *piece_tables(self.pieces))
 
     @property
@@ -60,7 +60,7 @@ class Bagging:
 
     @property
     def reading(self) -> bags.Reading:
-        """All that compiled code needs to read a text, with room that is this thread's own."""
+        """What compiled code needs to read a text, with buffers of this thread."""
         if not hasattr(self._here, "reading"):
             words, word_terms, pieces, piece_terms = self._tables
             longest = int(np.diff(words.begins).max(initial=0)) * 8
@@ -70,7 +70,7 @@ class Bagging:
         return self._here.reading
 
     def given(self, texts: Texts) -> bags.Given:
-        """The pieces of texts where compiled code cannot find them itself."""
+        """The pieces of texts that compiled code cannot tokenize."""
         if self.subwords is None or self.subwords.is_plain:
             return NOT_GIVEN
         return _given(self.subwords.encode(texts))
@@ -101,7 +101,7 @@ class Bagging:
         return joined([rows for part in parts for rows in part])
 
     def _on_desk(self, texts: Texts) -> Rows | None:
-        """The bag of one short text, if nothing about it is new."""
+        """The bag of one short text, if it has no unknown characters."""
         start, stop = int(texts.starts[0]), int(texts.stops[0])
         if stop - start > ON_DESK or self.given(texts) is not NOT_GIVEN:
             return None
@@ -134,7 +134,7 @@ class Bagging:
         state: np.ndarray,
         grow: Callable[[], None],
     ) -> None:
-        """Call `read` until all texts are read, with help where it stops; `grow` makes its output longer.
+        """Call `read` until all texts are read; where it stops, Python tokenizes; `grow` enlarges its output.
 
         `read(texts for words, texts for pieces, given pieces, first, last)` returns the row where it stopped, and why
         in state[WHY]; state[SHIFT] is the row of its output that `first` has.
@@ -151,7 +151,7 @@ class Bagging:
             row += 1
 
     def _help(self, text: Texts, read: Callable, state: np.ndarray, grow: Callable[[], None]) -> None:
-        """Read the one text at which `read` stopped."""
+        """Tokenize the one text at which `read` stopped."""
         words = pieces = plain(text)
         given = self.given(text)
         while read(words, pieces, given, 0, 1) == 0:
@@ -176,7 +176,7 @@ def check_inside(texts: Texts) -> None:
 
 
 def plain(texts: Texts) -> bags.Texts:
-    """Texts as compiled code takes them."""
+    """Texts in the form that compiled code takes."""
     return bags.Texts(frozen(texts.data, np.uint8), frozen(texts.starts, np.int64), frozen(texts.stops, np.int64))
 
 
@@ -189,7 +189,7 @@ def _given(tokens: Tokens) -> bags.Given:
 
 
 class _Out:
-    """Rows as they are written."""
+    """Output buffers for rows."""
 
     def __init__(self, rows: int, n_bytes: int):
         room = n_bytes // 4 + 64
@@ -197,7 +197,7 @@ class _Out:
         self.columns, self.values = np.empty(room, np.int32), np.empty(room, np.float32)
 
     def grow(self) -> None:
-        """Twice as long."""
+        """Double the length of the buffers."""
         self.columns = np.resize(self.columns, 2 * len(self.columns))
         self.values = np.resize(self.values, 2 * len(self.values))
 
@@ -209,7 +209,7 @@ class _Out:
 
 
 class _Desk:
-    """Arrays for one text, kept from one to the next: what a call needs is known before it is made."""
+    """Arrays for one text, reused from call to call."""
 
     def __init__(self, reading: bags.Reading):
         self._text, self._ends = np.zeros(ON_DESK, np.uint8), np.zeros(1, np.int64)
@@ -221,7 +221,7 @@ class _Desk:
         )
 
     def row(self, data: np.ndarray) -> Rows | None:
-        """The bag of a text, or nothing where it needs help."""
+        """The bag of a text, or None if Python must tokenize it."""
         self._text[: len(data)] = data
         self._ends[0] = len(data)
         self._out.state[USED] = 0
@@ -232,7 +232,7 @@ class _Desk:
 
 
 def joined(parts: list[Rows]) -> Rows:
-    """The rows of consecutive texts as one."""
+    """Concatenate the rows of consecutive texts."""
     if len(parts) == 1:
         return parts[0]
     starts, columns, values = zip(*parts)

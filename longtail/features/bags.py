@@ -36,7 +36,7 @@ class Bags:
         return cls(len(tfidf.vocabulary), tfidf)
 
     def check(self) -> None:
-        """Every term is a feature."""
+        """Check that every term has a feature."""
         if self.tfidf is not None:
             agree("terms and features", len(self.tfidf.vocabulary), self.n_features)
 
@@ -55,7 +55,7 @@ class Bags:
         return of_unit_length(documents.features)
 
     def plain_rows(self, documents: Documents) -> Rows:
-        """The same as plain arrays."""
+        """The same rows as three plain arrays."""
         return rows_of(self.rows(documents)) if self.tfidf is None else self.tfidf.rows(_texts(documents))
 
 

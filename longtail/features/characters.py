@@ -1,4 +1,4 @@
-"""What becomes of characters beyond ASCII, entered into the tables of compiled code when a text first has them.
+"""Tables that map characters beyond ASCII for compiled code, filled when a text first contains one.
 
 Letters and their lower case are Python's own (`\\w`, `str.lower`), so that words are those of scikit-learn.  What
 WordPiece's normaliser makes of a character is asked of the tokenizers package, one character at a time: it works on
@@ -33,18 +33,18 @@ class Characters:
         self._used, self._lock = 0, threading.Lock()
 
     def enter_letters(self, text: str) -> None:
-        """Make `lowers` know every character of the text."""
+        """Enter every character of the text into `lowers`."""
         for char in _unseen(text, self.letters.lowers):
             self.letters.lowers[ord(char)] = lower_case(char)
 
     def enter_normal(self, text: str) -> None:
-        """Make `places` know every character of the text."""
+        """Enter every character of the text into `places`."""
         with self._lock:
             for char in _unseen(text, self.letters.places):
                 self.letters.places[ord(char)] = self._place(normal_form(char))
 
     def _place(self, normal: str | None) -> int:
-        """Where in the pool this is now, and how long it is."""
+        """Append to the pool; returns start and length."""
         made = b"" if normal is None else normal.encode()
         if normal is None or len(made) > LONGEST or self._used + len(made) > POOL:
             return ODD
@@ -95,7 +95,7 @@ IOTA = "\u0345"
 
 
 def _parted(char: str, parts: int) -> str:
-    """The character with spaces for the cuts that it makes between two letters: none, in its stead, or around it."""
+    """The character with spaces where it separates words: none, instead of it, or around it."""
     return (char, " ", f" {char} ")[parts - 1]
 
 
@@ -112,7 +112,7 @@ def _tokenizers() -> tuple[Callable[[str], str], Callable[[str], str], Callable[
 
 
 def characters() -> Characters:
-    """The one set of tables, also where several threads are the first to ask: each has entries that all must see."""
+    """The process-wide set of tables; safe when several threads ask first."""
     with _making:
         return _characters()
 

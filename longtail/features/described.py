@@ -15,7 +15,7 @@ from longtail.sparse import sp
 
 @dataclass(frozen=True)
 class Summary:
-    """What an encoder makes of the texts of new labels, and of some known ones."""
+    """Encoded texts of new labels, and of some known ones."""
 
     means: np.ndarray  # (labels, dim) float32: the mean vector of each label's texts
     counts: np.ndarray  # (labels,) how many texts these are
@@ -55,7 +55,7 @@ class Described:
         return self.counts - 1
 
     def summary(self, vectors: np.ndarray) -> Summary:
-        """Of the vectors (documents, dim) of `with_known`."""
+        """Summarise the vectors (documents, dim) of `with_known`."""
         own, known, nothing = np.split(vectors, [len(self.documents), len(vectors) - 1])
         means = np.asarray(self._members() @ own / self.counts[:, None], np.float32)
         return Summary(means, self.counts, known, self.known_labels, nothing[0])

@@ -33,7 +33,7 @@ class FastText:
 
     @property
     def buckets(self) -> int:
-        """Rows that pieces of words share."""
+        """Number of hashed rows that subwords share."""
         return len(self.matrix) - len(self.words)
 
     def vector(self, word: str) -> np.ndarray | None:

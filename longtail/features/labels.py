@@ -1,4 +1,4 @@
-"""What a label is like: the middle of its documents, or the words of its name."""
+"""Label features: the centroid of a label's documents, or its text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def label_text_bags(tfidf: Tfidf, label_set: LabelSet) -> sp.csr_array:
 
 
 def label_features(centroids: sp.csr_array, bags: sp.csr_array) -> sp.csr_array:
-    """What to cluster labels by: their centroids, and where these are empty their texts."""
+    """Features to cluster labels by: centroids, or label texts where a label has no documents."""
     empty = np.flatnonzero(np.diff(centroids.indptr) == 0)
     chosen = sp.csr_array((np.ones(len(empty), np.float32), (empty, empty)), shape=(bags.shape[0], bags.shape[0]))
     return sp.csr_array(centroids + chosen @ bags)

@@ -11,7 +11,7 @@ LONGEST, MOST = 1 << 12, 1 << 11  # bytes of a text, and tokens of its bag, for 
 
 
 class Locator:
-    """Arrays for one text, kept from one to the next; for one thread."""
+    """Arrays for one text, reused from call to call by one thread."""
 
     def __init__(self, reading: Reading):
         self._text, self._sizes = np.zeros(LONGEST, np.uint8), np.zeros(2, np.int64)

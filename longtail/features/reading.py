@@ -45,19 +45,19 @@ class Reader:
         return sp.csr_array((values, columns, starts), shape=(len(starts) - 1, self.n_tokens))
 
     def rows(self, documents: Documents) -> Rows:
-        """The same as plain arrays."""
+        """The same rows as three plain arrays."""
         if self.words.tfidf is None or documents.texts is None:
             return rows_of(self.words.rows(documents))
         return self.bagging.rows(documents.texts)
 
     @cached_property
     def bagging(self) -> Bagging:
-        """Words and pieces, made ready when a text is first read; never stored."""
+        """Compiled tables of words and pieces, built when a text is first read; never stored."""
         return Bagging(self.words.tfidf, self.pieces)
 
     @property
     def n_tokens(self) -> int:
-        """Columns there are."""
+        """Number of columns."""
         return self.words.n_features + (len(self.pieces.vocabulary) if self.pieces else 0)
 
 

@@ -53,7 +53,7 @@ def tokens_of(text: str, subwords: Subwords | None) -> list[Token]:
 
 
 def words_of(text: str) -> list[Token]:
-    """Words as `Words` finds them.
+    """Tokenize into words, as `Words` does.
 
     >>> words_of("The RED fox, a fox")[-2:]
     [Token(name='fox', start=8, stop=11), Token(name='fox', start=15, stop=18)]
@@ -68,7 +68,7 @@ def words_of(text: str) -> list[Token]:
 
 
 def pieces_of(text: str, subwords: Subwords) -> list[Token]:
-    """Subwords as a tokenizer finds them."""
+    """Tokenize into subwords."""
     # Half of a surrogate pair is no character to tokenizers; a question mark is one, and as long.
     encoding = subwords._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"), add_special_tokens=False)
     return [Token(name, *place) for name, place in zip(encoding.tokens, encoding.offsets)]

@@ -76,7 +76,7 @@ class Tfidf:
         return cls(terms.spelled(), idf.astype(np.float32), options.sublinear, subwords)
 
     def check(self) -> None:
-        """Every term has a weight."""
+        """Check that every term has a weight."""
         agree("terms and their weights", len(self.vocabulary), len(self.idf))
 
     def transform(self, texts: Texts, threads: int | None = None) -> sp.csr_array:
@@ -94,5 +94,5 @@ class Tfidf:
 
     @cached_property
     def bagging(self) -> Bagging:
-        """Texts to rows by compiled code, made from the vocabulary when first needed; never stored."""
+        """Compiled conversion of texts to rows, built from the vocabulary on first use; never stored."""
         return Bagging(self, None) if self.subwords is None else Bagging(None, self)

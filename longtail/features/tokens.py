@@ -47,14 +47,14 @@ class Tokens:
 
     @classmethod
     def of(cls, rows: Iterable[list[int]]) -> Tokens:
-        """From a list of numbers a text."""
+        """Build from one list of token numbers per text."""
         rows = list(rows)
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return cls(np.fromiter(chain.from_iterable(rows), np.int32, offsets[-1]), offsets)
 
     @classmethod
     def joined(cls, parts: Iterable[Tokens]) -> Tokens:
-        """The tokens of consecutive texts as one."""
+        """Concatenate the tokens of consecutive texts."""
         parts = list(parts)
         if len(parts) == 1:
             return parts[0]
@@ -69,7 +69,7 @@ class Tokens:
         return self.ids[self.offsets[text] : self.offsets[text + 1]]
 
     def renumbered(self, numbers: np.ndarray) -> Tokens:
-        """The same tokens, number n now called numbers[n]."""
+        """The same tokens, renumbered: n becomes numbers[n]."""
         return Tokens(numbers[self.ids], self.offsets)
 
 
@@ -183,7 +183,7 @@ class Subwords:
 
     @classmethod
     def open(cls, path: Path) -> Subwords:
-        """From a tokenizer.json file."""
+        """Read a tokenizer.json file."""
         try:
             opened = cls(json.loads(path.read_text("utf-8")))
             opened._tokenizer  # noqa: B018 - complains about what is not a tokenizer
@@ -199,7 +199,7 @@ class Subwords:
 
     @property
     def added_tokens(self) -> Any:  # noqa: ANN401 - whatever the file holds
-        """Tokens that are found in a text before all others."""
+        """Tokens that are matched before all others."""
         return self.tokenizer.get("added_tokens")
 
     @cached_property
@@ -218,7 +218,7 @@ class Subwords:
 
     @cached_property
     def special(self) -> list[int]:
-        """Numbers of the tokens that stand for no text."""
+        """Numbers of special tokens."""
         return [number for number, token in self._tokenizer.get_added_tokens_decoder().items() if token.special]
 
     def encode(self, texts: Texts) -> Tokens:

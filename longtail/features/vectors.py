@@ -1,4 +1,4 @@
-"""Where token vectors start: random numbers, or vectors that somebody trained before.
+"""Initial token vectors: random, or pretrained.
 
 random       Kaiming-uniform
 wordllama    32,000 pieces × 256, from the PyPI package of that name

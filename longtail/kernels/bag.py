@@ -47,7 +47,7 @@ ANY_TOKEN = 1 << 31  # how many there are is for the table to know that learns
 
 
 def _numbers_a_bag(tokens: np.ndarray, sums: np.ndarray) -> int:
-    """How many numbers are added up for a sum, on average."""
+    """Average number of additions per sum."""
     return len(tokens) * sums.shape[1] // max(len(sums), 1)
 
 
@@ -78,7 +78,7 @@ def add_up(starts, tokens, weights, table, bag, total):  # type: ignore[no-untyp
 
 @compiled
 def _turned_round(starts, tokens, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The tokens there are, in order, and for each of them a bag of the bags it is in, with its weights there."""
+    """Transpose the bags: the distinct tokens in order, and for each the bags it is in, with its weights."""
     count, n_inside, order = len(tokens), 0, _order(tokens)
     bag_of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     inside, begins = np.empty(count, tokens.dtype), np.empty(count + 1, np.int64)
@@ -96,7 +96,7 @@ DIGIT = 11  # bits that a pass sorts by: its 2,048 counters stay in the fastest 
 
 @compiled
 def _order(numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """What sorts the numbers, equal ones as they stand: a radix sort, which costs what the batch does.
+    """Stable argsort of token numbers by radix sort, linear in the size of the batch.
 
     Counting by token would cost what the vocabulary does, and a sort by comparison takes four times as long.
     """

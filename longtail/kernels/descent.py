@@ -69,7 +69,7 @@ def open_level(level, columns, values, path, n_open, power, names, beliefs):
 
 @compiled
 def _in_order(path, n_open):
-    """Sort the open nodes, by insertion: there are few."""
+    """Sort the few open nodes by insertion."""
     order = path.order
     for at in range(n_open):
         place = at

@@ -1,4 +1,4 @@
-"""Entries dropped by chance, ten times as fast as with a generator that draws one number after another."""
+"""Dropout with a counter-based generator, ten times as fast as drawing numbers one by one."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ LANES = 8  # a block's width is a multiple of so many float32: no loop over its 
 
 
 class Problem(NamedTuple):
-    """What is minimised, and how exactly."""
+    """The objective and its tolerance."""
 
     cost: float  # of the loss, against |w|^2 / 2
     bias: float  # value of the constant feature
@@ -246,7 +246,7 @@ def _add(row, values, steps, weights):
 
 @compiled
 def _settle(highest, lowest, tolerance, signs):
-    """Take labels out that have come close enough to their optimum; True when none is left."""
+    """Drop labels that have converged; True when none is left."""
     settled = 0
     for label in range(len(highest)):
         if highest[label] - lowest[label] <= tolerance:

@@ -77,7 +77,7 @@ class Encoding:
 
 
 class _Desk:
-    """Arrays for one short bag, which a thread keeps from one to the next."""
+    """Arrays for one short bag, reused by a thread from call to call."""
 
     def __init__(self, arrays: tuple, dim: int):
         self._starts = np.zeros(2, np.int64)

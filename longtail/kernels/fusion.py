@@ -54,7 +54,7 @@ def _best(
 
 @standalone
 def _fused_top(table, biases, queries, labels, beliefs, beta, start, stop, found, scores, best_labels, best_scores):
-    """`found` and `scores` are room for a shortlist."""
+    """`found` and `scores` are buffers for a shortlist."""
     share = np.float32(beta)
     for document in range(start, stop):
         count = 0

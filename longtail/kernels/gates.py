@@ -1,4 +1,4 @@
-"""Two vectors mixed by gates, and what gates and vectors learn from it: one pass over memory instead of six."""
+"""A gated mixture of two vectors and its gradients, in one pass over memory instead of six."""
 
 from __future__ import annotations
 

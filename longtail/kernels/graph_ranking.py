@@ -38,7 +38,7 @@ class Ways(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What a document needs while it is ranked; opening.py has the same names for what both need."""
+    """Buffers for ranking one document; opening.py uses the same names."""
 
     places: np.ndarray  # (clusters,) int32
     values: np.ndarray  # (clusters,) float32
@@ -56,7 +56,7 @@ class Room(NamedTuple):
 
 
 class GraphRanking:
-    """Clusters, edges and labels, looked at once, and arrays that every thread keeps for one document."""
+    """Clusters, edges and labels, validated once, and per-thread arrays for one document."""
 
     def __init__(self, clusters: Table, edges: tuple, table: Table, beam: int, shortlist: int, ways: tuple):
         labels, scores = edges
@@ -106,7 +106,7 @@ class GraphRanking:
         return self._desks.here.opened(vectors)  # type: ignore[union-attr]
 
     def room(self, documents: int) -> tuple[np.ndarray, Room]:
-        """For so many documents."""
+        """Buffers for this many documents."""
         logits, places, values = logit_room(documents, len(self.clusters))
         most, dim = min(len(self.table), self._beam * self._ways.labels.shape[1]), self.table.rows.shape[1]
         kept = np.empty((2, self._shortlist), np.int32), np.empty((2, self._shortlist), np.float32)
@@ -117,7 +117,7 @@ class GraphRanking:
         )  # fmt: skip
 
     def ready(self, vectors: tuple[OneVector, OneVector], room: tuple, best: tuple):  # type: ignore[no-untyped-def]  # noqa: ANN201
-        """The call for one document, in arrays that stay."""
+        """Bind the call for one document to arrays that are reused."""
         return _rank_graph.ready(*self._rows, *(vector.queries for vector in vectors), 0, 1, *room, *best)
 
 
@@ -125,7 +125,7 @@ MISTAKEN = "an edge leads to a label that does not exist"
 
 
 class _Desk:
-    """The arrays of a thread for one document; its call is made anew for answers of another length."""
+    """A thread's arrays for one document; the call is rebound when k changes."""
 
     def __init__(self, ranking: GraphRanking):
         self._ranking, self._room, self._k = ranking, ranking.room(1), -1

@@ -116,7 +116,7 @@ def _products(starts, columns, values, members, sums):
 
 @compiled
 def _forget(starts, columns, members, sums):
-    """Zero again, at a cost that grows with the members and not with the dimensions."""
+    """Reset to zero, at a cost proportional to the members."""
     for point in members:
         for j in range(starts[point], starts[point + 1]):
             sums[columns[j], LEFT] = 0

@@ -1,4 +1,4 @@
-"""Which true labels a ranking holds, and at which place."""
+"""Find the true labels in a ranking, and their positions."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _shortlist_logits(documents, rows, shortlist, start, stop, logits):
 def likeliest(
     documents: np.ndarray, rows: np.ndarray, biases: np.ndarray, k: int, scales: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`likeliest_of` a table that is asked about once."""
+    """`likeliest_of` for a table that is used once."""
     return likeliest_of(Table(rows, biases, scales), documents, k)
 
 

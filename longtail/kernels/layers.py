@@ -56,7 +56,7 @@ class Layer(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What one thread works in; sums and codes are integers, or floats for weights in floats."""
+    """A thread's buffers; sums and codes are integers, or floats where weights are floats."""
 
     sums: np.ndarray  # (ROWS · COLUMNS,)
     codes: np.ndarray  # (STRIP · widest,)
@@ -121,7 +121,7 @@ def _multiplied(vectors, packed, space, found):
 
 @compiled
 def _coded(vector, largest, codes):
-    """A vector as integers, and their scale; as it is where there is no largest integer."""
+    """Quantise a vector to integers and a scale; unchanged if `largest` is 0."""
     if largest == 0:
         for d in range(len(vector)):
             codes[d] = vector[d]

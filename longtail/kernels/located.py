@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
 
 def room_for(size: int, tokens: int) -> Found:
-    """For texts of so many bytes and bags of so many tokens."""
+    """Buffers for texts of this many bytes and bags of this many tokens."""
     entries, words = 8 * size + 16, size + 1
     integers = {"runs": (2, words), "origins": (4 * LONGEST + 8,), "spans": (3, entries), "times": (tokens,)}
     integers |= {"marks": (words,), "numbers": (words,), "tokens": (entries,), "words": (entries,)}

@@ -34,7 +34,7 @@ _INT8, _INT16, _INT32, _INT64, _FLOAT = *(ir.IntType(bits) for bits in (8, 16, 3
 
 
 class Packed(NamedTuple):
-    """Weights of a layer as loops take them; floats have scales of 1."""
+    """Weights of a layer, packed for the loops; floats have scales of 1."""
 
     panels: np.ndarray  # one run of memory
     scales: np.ndarray  # (outputs,) float32
@@ -118,7 +118,7 @@ def _multiplied(builder, kind, begins, panel, inputs):
 
 
 def _everywhere(builder, number, lanes):
-    """A number in every lane."""
+    """Broadcast a number to every lane."""
     kind = ir.VectorType(number.type, lanes)
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), number, _INT32(0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INT32, lanes), [_INT32(0)] * lanes))

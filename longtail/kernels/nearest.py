@@ -1,4 +1,4 @@
-"""The labels whose sparse vectors point most nearly where a document's does."""
+"""Labels with the largest cosine to a document, sparse vectors."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def turned_to_integers(vectors, codes, scales):
 
 @compiled
 def most_codes(dim):
-    """The largest integer of a vector."""
+    """Largest integer code of a query vector."""
     return min(2047, (2**31 - 1) // max(128 * dim, 1))
 
 

@@ -48,7 +48,7 @@ NODES = ("columns", "thresholds", "yes", "no", "shares")
 
 
 def no_tree() -> Tree:
-    """Where both scores alone decide."""
+    """An empty tree: both scores alone decide."""
     nothing = np.zeros(0, np.int32)
     return Tree(nothing, np.zeros(0), nothing, nothing, np.zeros(0, np.float32), 0)
 

@@ -43,7 +43,7 @@ def sketch_of(rows: np.ndarray, biases: np.ndarray) -> Sketch:
 
 
 def no_sketch(dim: int) -> Sketch:
-    """Of no rows: where all are compared as they are."""
+    """An empty sketch: all rows are compared exactly."""
     nothing = np.empty(0, np.float32)
     return Sketch(np.empty((0, dim), np.int8), nothing, nothing, np.zeros(3, np.float32))
 

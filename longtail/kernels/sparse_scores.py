@@ -78,7 +78,7 @@ class OneDocument:
 
 
 def _room(n_features: int) -> np.ndarray:
-    """Zeros that this thread keeps from one call to the next; loops leave them so."""
+    """A zeroed buffer of this thread; loops restore the zeros."""
     room = getattr(_here, "room", None)
     if room is None or len(room) < n_features:
         room = _here.room = np.zeros(n_features, np.float32)

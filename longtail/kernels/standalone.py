@@ -291,7 +291,7 @@ def _linker() -> Any:  # noqa: ANN401 - llvmlite's
 
 @cache
 def _surroundings() -> str:
-    """A digest of all that object code depends on beside its signature: processor, compiler, and our sources."""
+    """Digest of what object code depends on beside its signature: processor, compiler, our sources."""
     import llvmlite
     import llvmlite.binding as llvm
 

@@ -106,7 +106,7 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], threads:
 
 
 def _filled(under_way: deque[Future[Result]], submitted: Iterator[Future[Result]], most: int) -> bool:
-    """Whether anything is under way, after as much was submitted as may be; an error waits for its turn."""
+    """Submit as much as is allowed; whether anything is running. Errors are raised in order."""
     try:
         under_way.extend(islice(submitted, most - len(under_way)))
     except Exception as error:

@@ -145,7 +145,7 @@ def one_by_picked(context, queries, vector, table, picked, found, place):
 
 
 def _sides(context, builder, signature, arguments):
-    """Queries and table, each its array of numbers and its array of scales."""
+    """Arrays of numbers and of scales, of queries and table."""
     return [
         [
             context.make_array(kind)(context, builder, part)
@@ -227,7 +227,7 @@ def _meanings(builder, kind, totals, sides, firsts, n_vectors, n_rows):
 
 
 def _beside_each_other(builder, numbers):
-    """Numbers as a vector."""
+    """Pack numbers into a vector."""
     together = ir.Constant(ir.VectorType(numbers[0].type, len(numbers)), ir.Undefined)
     for at, number in enumerate(numbers):
         together = builder.insert_element(together, number, _INT32(at))

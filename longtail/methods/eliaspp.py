@@ -48,5 +48,5 @@ def fit(corpus: Corpus, config: Config, run: Run) -> EliasPlusPlus:
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """What both take."""
+    """Estimated memory and disk of both parts."""
     return reranked.need(elias.need(corpus, config.elias), corpus, config, config.elias.encoding)

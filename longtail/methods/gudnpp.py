@@ -48,5 +48,5 @@ def fit(corpus: Corpus, config: Config, run: Run) -> GudnPlusPlus:
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """What both take."""
+    """Estimated memory and disk of both parts."""
     return reranked.need(gudn.need(corpus, config.gudn), corpus, config, config.gudn.encoding)

@@ -48,5 +48,5 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightXMLPlusPlus:
 
 
 def need(corpus: Corpus, config: Config) -> Need:
-    """What both take."""
+    """Estimated memory and disk of both parts."""
     return reranked.need(lightxml.need(corpus, config.lightxml), corpus, config, config.lightxml.encoding)

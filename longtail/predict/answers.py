@@ -40,7 +40,7 @@ class Answers:
             self.read += len(batch)
 
     def __call__(self, numbered: tuple[int, list[Record]]) -> bytes:
-        """What is written for one batch."""
+        """Format the answers of one batch."""
         before, batch = numbered
         texts = [record.text for record in batch if isinstance(record, Query)]
         suggested = iter(self.model.predict(texts, self.k, self.threshold))
@@ -49,7 +49,7 @@ class Answers:
         return "".join(lines).encode("utf-8", "replace")
 
     def tell_how_many_were_bad(self) -> None:
-        """In the end."""
+        """Say how many records were bad, at the end."""
         if self.bad:
             self.say(f"{self.bad:,} of {self.read:,} records could not be read; their answers say why")
 

@@ -72,12 +72,12 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class Shares:
-    """What an ensemble's model.json holds of it."""
+    """The ensemble's entry in model.json."""
 
     weights: tuple[float, ...]
 
     def check(self) -> None:
-        """As `combine` wants them."""
+        """Check that members fit together, as `combine` does."""
         if not self.weights or min(self.weights) < 0 or not 0 < sum(self.weights) < np.inf:
             raise Unsound(f"weights are {self.weights}; none may be negative, and not all zero")
 

@@ -70,7 +70,7 @@ def smaller(
 
 
 def in_precision(value: Any, precision: str) -> Any:  # noqa: ANN401 - any stored value
-    """The same with every table that may be in fewer bits in these."""
+    """The model with its tables in this precision."""
 
     def change(part: Any) -> Any:  # noqa: ANN401
         new: dict[str, Any] = {}
@@ -214,7 +214,7 @@ def _chosen(choices: Any, rung: int) -> Any:  # noqa: ANN401
 
 
 def _rungs(choices: Any) -> int:  # noqa: ANN401
-    """How many numbers of probes there are to choose from."""
+    """Number of probe counts to choose from."""
     most = 0
 
     def see(part: Any) -> Any:  # noqa: ANN401

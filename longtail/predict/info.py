@@ -77,7 +77,7 @@ class ModelInfo:
 
 
 def model_info(directory: str | Path) -> ModelInfo:
-    """What is in a model directory."""
+    """Describe a model directory."""
     place = Path(directory)
     state, (plain, about) = _state(place), _read(place)
     return ModelInfo(

@@ -73,7 +73,7 @@ class KeptDocuments:
 
 
 def keep(corpus: Corpus) -> KeptDocuments:
-    """What is kept of a training corpus."""
+    """Select the training documents to keep."""
     rows = chosen(corpus.labels, MOST)
     texts, labels = corpus.texts[rows], corpus.labels[rows]
     tfidf = Tfidf.fit(texts, TfidfOptions(sublinear=True))

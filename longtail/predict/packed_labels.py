@@ -69,7 +69,7 @@ class PackedLines:
         return lines
 
     def all(self) -> bytes:
-        """All lines, each with its end."""
+        """All lines, with line ends."""
         return b"".join(self._unpacked(block) for block in range(len(self._starts) - 1))
 
 

@@ -45,7 +45,7 @@ class Suggestion(NamedTuple):
 
 
 class Ranks(Protocol):
-    """What every method's model can do."""
+    """The interface of every method's model."""
 
     @property
     def n_labels(self) -> int:
@@ -60,7 +60,7 @@ ABSENT = np.int32(PAD - 1)  # no label, and no PAD either
 
 @dataclass(frozen=True)
 class About:
-    """What a model is and where it comes from."""
+    """Origin of a model: method, settings, corpus."""
 
     method: str
     config: dict[str, Any]

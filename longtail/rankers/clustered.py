@@ -54,7 +54,7 @@ class Discriminator:
             raise Unsound("label rows in no order of clusters")
 
     def narrow(self, texts: Summary) -> Summary:
-        """The same texts behind the bottleneck, which takes means to means."""
+        """The same summary after the linear bottleneck."""
         means, known, nothing = map(self.bottleneck, (texts.means, texts.known, texts.nothing[None]))
         return replace(texts, means=means, known=known, nothing=nothing[0])
 

@@ -33,7 +33,7 @@ def coarsened(rows: LabelRows, vectors: np.ndarray) -> LabelRows:
 
 
 def rows_a_cluster(n_rows: int) -> int:
-    """As many as make c + USUAL · n / c smallest.
+    """The cluster count c that minimises c + USUAL · n / c.
 
     >>> rows_a_cluster(32_768)
     32

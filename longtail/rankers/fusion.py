@@ -64,7 +64,7 @@ class ScoreTree:
 
     @property
     def compiled(self) -> Tree:
-        """As compiled loops take it."""
+        """The parts in the form that compiled loops take."""
         return Tree(self.columns, self.thresholds, self.yes, self.no, self.shares, self.depth)
 
 

@@ -94,7 +94,7 @@ class LabelRows:
 
     @cached_property
     def _members(self) -> Members:
-        """The same of the clusters."""
+        """The clusters in the form that compiled loops take."""
         assert self.clusters is not None, "rows in no order of clusters"
         return Members(self.clusters.starts, self.clusters.labels)
 
@@ -199,7 +199,7 @@ class LabelRows:
         )
 
     def silenced(self, labels: np.ndarray) -> LabelRows:
-        """With labels that score 0 whatever the document; their indices stay."""
+        """Silence labels: they score 0 for every document and keep their indices."""
         rows, biases = np.array(self.rows), np.array(self.biases)
         at = labels if self.clusters is None else np.flatnonzero(np.isin(self.clusters.labels, labels))
         rows[at], biases[at] = 0, SILENT

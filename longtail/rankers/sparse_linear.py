@@ -85,7 +85,7 @@ class SparseLinear:
         return SparseLinear(weights, np.append(self.biases, np.full(directions.shape[0], bias)))
 
     def silenced(self, labels: np.ndarray) -> SparseLinear:
-        """With labels whose margins are far below all others."""
+        """Silence labels: margins far below all others."""
         biases = np.array(self.biases)
         biases[labels] = SILENT
         return replace(self, biases=biases)

@@ -65,7 +65,7 @@ def _wanted(trained: LabelRows, texts: Summary, usual: float) -> np.ndarray:
 
 
 def _beside(vectors: np.ndarray, usual: np.ndarray) -> np.ndarray:
-    """What is left of vectors without their part in the direction of another."""
+    """The component of vectors orthogonal to others."""
     return vectors - (vectors @ usual / max(float(usual @ usual), 1e-12))[:, None] * usual
 
 

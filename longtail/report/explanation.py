@@ -63,7 +63,7 @@ def facts(reason: Reason) -> str:
 
 
 def equation(reason: Reason) -> str:
-    """How the words add up."""
+    """The sum of contributions, as text."""
     total = sum(word.contribution for word in reason.words)
     about = "about " if reason.approximate else ""
     return f"logit {reason.logit:.2f} = {about}{total:+.2f} by words {reason.bias:+.2f} bias"

@@ -46,7 +46,7 @@ def settings_list(name: str, width: int = 80) -> str:
 
 
 def _all() -> dict[str, str]:
-    """What can be trained, and its module."""
+    """Every trainable name and its module."""
     return {"auto": "longtail.auto"} | METHODS
 
 

@@ -54,7 +54,7 @@ def _read(source: Source, draft: Draft, document: Callable[[Path, LabelCells, Dr
 
 
 def _text(path: Path, draft: Draft) -> str:
-    """All of a file."""
+    """Read a whole file."""
     try:
         if path.stat().st_size > LONGEST_LINE:
             raise CorpusError(f"{path}: longer than {LONGEST_LINE >> 20} MB, the most a document may hold; cut it")

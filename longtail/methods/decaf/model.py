@@ -62,7 +62,7 @@ class Instance:
 
     @cached_property
     def _opening(self) -> Opening | None:
-        """Both steps as one, where that can be; never stored."""
+        """Clusters and labels in one compiled call, where possible; never stored."""
         return self.ranker.rows.opening(self.shortlister.rows, self.beam, self.belief_weight)
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:

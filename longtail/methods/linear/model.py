@@ -54,7 +54,7 @@ class Level:
         )  # PAD: the last
 
     def with_more(self, rows: sp.csr_array, bias: np.float32) -> Level:
-        """With more classifiers, (new, features), behind those there are."""
+        """Append classifiers, (new, features)."""
         both = sp.csc_array(sp.vstack([self.by_node(), rows], format="csr"))
         both.sort_indices()
         weights = np.asarray(both.data, np.float32)
@@ -67,7 +67,7 @@ class Level:
         return sp.csr_array(sp.csc_array((self.weights, self.nodes, self.starts), shape=shape))
 
     def silenced(self, nodes: np.ndarray) -> Level:
-        """With nodes that nobody believes."""
+        """Give these nodes margins so low that they are never opened."""
         biases = np.array(self.biases)
         biases[nodes] = SILENT
         return replace(self, biases=biases)
@@ -86,7 +86,7 @@ class Added:
 
     @classmethod
     def none(cls, n_labels: int, n_features: int) -> Added:
-        """No label yet."""
+        """An empty set of added labels."""
         starts, nothing = np.zeros(n_features + 1, np.int64), np.zeros(0, np.float32)
         return cls(Level(starts, np.zeros(0, np.int32), nothing, nothing), n_labels)
 
@@ -167,12 +167,12 @@ class Descent:
         return Reasons(words, proposals)
 
     def with_labels(self, directions: sp.csr_array, first: int) -> Descent:
-        """With labels numbered from `first`; see LENGTH."""
+        """Append labels numbered from `first`; see LENGTH."""
         before = self.added or Added.none(first, directions.shape[1])
         return replace(self, added=replace(before, classifiers=before.classifiers.with_more(directions * LENGTH, BIAS)))
 
     def without_labels(self, labels: np.ndarray) -> Descent:
-        """With labels that nobody believes."""
+        """Silence these labels: they are never suggested."""
         *upper, last = self.levels
         silenced = [*upper, last.silenced(np.flatnonzero(np.isin(self.tree.labels, labels)))]
         if self.added is None:
@@ -183,7 +183,7 @@ class Descent:
 
 
 class _Desk:
-    """What one thread needs to walk down a tree, kept from one call to the next."""
+    """A thread's buffers for descending the tree, reused from call to call."""
 
     def __init__(self, levels: tuple[kernels.Level, ...]):
         self.loop, self._levels = kernels.rank_rows.bound(levels), levels

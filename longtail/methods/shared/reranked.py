@@ -97,7 +97,7 @@ class Proposer(Protocol):
         """The k best labels of each, given such vectors."""
 
     def rank(self, documents: Documents, k: int) -> Ranking:
-        """Both."""
+        """Rank the proposer's candidates by both scores."""
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """What words add to labels' logits."""
@@ -248,7 +248,7 @@ def ranker_features(model: Proposer, words: Bags, documents: Documents, reads: s
 
 
 def proposals(model: Proposer, documents: Documents, candidates: int) -> Ranking:
-    """What it ranks first."""
+    """The proposer's best labels."""
     return model.rank(documents, candidates)
 
 
@@ -265,7 +265,7 @@ def train_ranker(features: sp.csr_array, labels: sp.csr_array, proposed: Ranking
 
 @dataclass(frozen=True)
 class Weighed:
-    """What documents that nobody saw say about both scores."""
+    """Both scores on held-out documents."""
 
     ranker_weight: float
     tree: ScoreTree | None
@@ -305,7 +305,7 @@ def grow_tree(model: Reranked, proposed: Ranking, ranker: np.ndarray, valid: Cor
 
 
 def need(own: Need, corpus: Corpus, config: Reranking, encoding: Encoding) -> Need:
-    """What the proposer takes, and the ranker."""
+    """Estimated memory and disk of the proposer and the ranker."""
     entries = features_expected(corpus.documents, encoding.words)
     if config.reads == "both":
         entries += len(corpus) * expected(corpus.documents, encoding, 1).dim
