@@ -22,10 +22,12 @@ from longtail.predict.opening import open_model
 from longtail.predict.predictor import Predictor
 from longtail.serve.label_search import LabelSearch
 from longtail.serve.neighbours import label_rows
+from longtail.serve.pace import Pace
 from longtail.serve.problems import Problem
 
 PROBES = 8  # texts that a new model answers before anybody asks
 REMEMBERED = 1 << 16  # labels whose JSON is kept
+USUAL = 50  # labels of a text: to find and to render more takes longer than the pace tells
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Served:
     mergeable: bool = True  # whether a text is answered alike, to the last bit, whatever texts are beside it
     rendered: dict[int, str] = field(default_factory=dict, repr=False)
     subjects: dict[int, str] = field(default_factory=dict, repr=False)
+    pace: Pace = field(default_factory=Pace, repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
@@ -111,6 +114,11 @@ class Rank:
         """As it was found when the model was opened."""
         return self.served.mergeable
 
+    @property
+    def pace(self) -> Pace:
+        """The model's, for answers as short as most are."""
+        return self.served.pace if self.k <= USUAL else Pace()
+
     def run(self, texts: list[str]) -> Sequence[Row]:
         """Ask the predictor."""
         ranking = self.served.predictor.rank(Documents.of(texts), self.k)
@@ -124,6 +132,11 @@ class Explain:
     served: Served
     k: int
     mergeable = False
+
+    @property
+    def pace(self) -> Pace:
+        """Not known: explanations take several times as long as answers."""
+        return Pace()
 
     @property
     def key(self) -> Hashable:

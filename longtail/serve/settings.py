@@ -23,7 +23,6 @@ class Limits:
     k: int = 1000  # labels of one text
     batch: int = 32  # texts that are predicted together
     queue: int = 128  # requests that wait to be predicted, in a burst
-    busy_queue: int = 8  # texts that wait while more come than can be answered, if they are no more than 1 ms of work
     queue_texts: int = 256  # texts that wait to be predicted
     connections: int = 4096  # at once, for each worker
     deadline: float = 10.0  # seconds until a request is given up
