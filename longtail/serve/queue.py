@@ -3,16 +3,17 @@
     event loop:  submit ─► waiting jobs (bounded) ─┐                       ┌─► futures of the jobs
     the thread:                                    └► a batch ─► predict ──┘
 
-Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
-the oldest of them takes along all that ask for the same, where enough texts wait: a few are done sooner one after the
-other.  So batches grow with the load, and there is no timer.
+What takes little (`Pace.allows`) the event loop does itself: the thread would wait for the interpreter's lock, a dozen
+times for a text, and the answer for the thread.  Nobody waits for company: a job that finds the thread idle starts at
+once.  Those that arrive while it works wait, and the oldest of them takes along all that ask for the same, where enough
+texts wait: a few are done sooner one after the other.  So batches grow with the load, and there is no timer.
 
-A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
-before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
-more requests, only later; so only a millisecond's work may wait, and never more than `busy_queue` texts; a request with
-more work waits alone, and not before the thread is half through with what it does.  Every moment it is asked anew
-whether what came was more work than there was time, and at least as much was refused as was not.  Refusals alone would
-not tell: a queue that short refuses some of what could be done, and must not keep itself up.
+A burst may fill the queue (`queue`): it will be caught up with, and so will clients that wait for an answer before they
+ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no more
+requests, only later; so one waits at most: the first of those that are read together, and where the thread works, not
+before it is half through with what it does.  Every moment it is asked anew whether what came was more work than there
+was time, and at least as much was refused as was not.  Refusals alone would not tell: a queue that short refuses some
+of what could be done, and must not keep itself up.
 """
 
 from __future__ import annotations
