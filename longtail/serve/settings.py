@@ -63,6 +63,11 @@ class Settings:
                 f"host {self.host}: anybody who reaches this machine could ask; write a secret into a file and pass "
                 "--token-file FILE, or serve this machine alone with --host 127.0.0.1"
             )
+        if self.token is None and self.save_labels:
+            raise ConfigError(
+                "--save-labels: every program of this machine could change the model on disk; write a secret into a "
+                "file and pass --token-file FILE, or leave added labels in memory"
+            )
 
 
 @lru_cache(256)
