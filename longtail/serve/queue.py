@@ -63,7 +63,7 @@ class Job:
 
 
 CALM = 0.2  # seconds after which an overload ends, or does not
-USUAL = 0.0001  # seconds of the processor that a text takes, before any was measured
+USUAL = 0.0001  # seconds that a text takes, before any was measured
 FEW = 8  # texts: fewer take as long one after the other as together, and the first is answered sooner
 
 
@@ -79,7 +79,7 @@ class Queue:
         self._closed = False
         self._overloaded = 0.0  # until when at least, by time.monotonic; 0 without an overload
         self._refused = self._accepted = self._accepted_texts = 0  # in the moment that is looked at
-        self._pace = Pace(USUAL)  # of all models
+        self._pace = USUAL  # seconds of the processor that a text takes, of late
         self._half_done = 0.0  # when the thread will be, by time.monotonic; 0 where it does nothing
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
@@ -121,7 +121,7 @@ class Queue:
     def _is_too_much(self, seconds: float) -> bool:
         """Whether what came in so many seconds would have taken longer, as far as what was accepted tells."""
         came = self._refused + self._accepted
-        work = came * self._pace.seconds * self._accepted_texts / max(1, self._accepted)
+        work = came * self._pace * self._accepted_texts / max(1, self._accepted)
         return self._refused >= max(1, self._accepted) and work > seconds
 
     def _overload(self, now: float) -> None:
@@ -188,7 +188,7 @@ class Queue:
         return batch
 
     def _do(self, batch: list[Job], started: float) -> None:
-        self._half_done = started + sum(len(job.texts) for job in batch) * self._pace.seconds / 2
+        self._half_done = started + sum(len(job.texts) for job in batch) * self._pace / 2
         results, error = self._done(batch, started)
         self._half_done = 0.0
         if error is not None and len(batch) > 1:
@@ -204,11 +204,11 @@ class Queue:
             results = work.run(texts)
         except Exception as raised:  # whatever it is, the thread goes on and the clients are told
             return [], raised
-        # Not by the clock: what others do on this machine would make texts look slow, and too few would wait.
-        seconds = time.thread_time() - before
-        self._pace.took(len(texts), seconds)
+        # Not by the clock: what others do on this machine would make texts look slow, and overloads last for ever.
+        self._pace += ((time.thread_time() - before) / len(texts) - self._pace) / 8
+        seconds = time.monotonic() - started
         work.pace.took(len(texts), seconds)
-        self.meter.batch(len(texts), time.monotonic() - started, [started - job.since for job in batch])
+        self.meter.batch(len(texts), seconds, [started - job.since for job in batch])
         return results, None
 
     def _tell(self, function: Callable[..., None], *words: object) -> None:

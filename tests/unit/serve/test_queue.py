@@ -199,7 +199,7 @@ def test_an_overload_goes_on_while_more_comes_than_can_be_done(
     async def work(queue: Queue) -> None:
         queue._overload(100 - CALM - ago)
         assert queue._is_overloaded(99.9 - ago)
-        queue._pace.seconds, queue._refused, queue._accepted, queue._accepted_texts = 0.02, refused, accepted, texts
+        queue._pace, queue._refused, queue._accepted, queue._accepted_texts = 0.02, refused, accepted, texts
         assert queue._is_overloaded(100.01) == goes_on
         assert queue._is_overloaded(100.02) == goes_on and queue._refused == queue._accepted == 0
 
@@ -244,9 +244,9 @@ def test_how_long_a_text_takes_is_learnt():
     shout.go.set()
 
     async def work(queue: Queue) -> None:
-        queue._pace.seconds = 1.0
+        queue._pace = 1.0
         await queue.submit(shout, ["x"] * 10, 9)
-        assert 7 / 8 <= queue._pace.seconds < 1  # an eighth of the way to what it took now
+        assert 7 / 8 <= queue._pace < 1  # an eighth of the way to what it took now
 
     with_queue(work, texts=10)
 
@@ -339,3 +339,13 @@ def test_what_may_take_longer_is_left_to_the_thread(seconds: float, texts: list[
         assert await future == [text.upper() for text in texts]
 
     with_queue(work)
+
+
+def test_a_pace_is_that_of_most_texts():
+    pace = Pace()
+    for at in range(100):
+        pace.took(2, 0.5 if at % 10 == 5 else 0.0004)
+    assert pace.allows(["x"]) and not pace.allows(["x"] * 20)  # in spite of the slow ones
+    for _ in range(100):
+        pace.took(1, 0.01)
+    assert not pace.allows(["x"])
