@@ -11,7 +11,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ limit=10
 """
 URI = "http://example.org/"
 BATCH = 32
+FOLDER = Path("runs/annif")  # where Annif's project is trained, once
 
 
 def beside(annif: Path, own: str, projects: list[str], texts: list[str], seconds: float) -> dict:
@@ -42,11 +42,10 @@ def beside(annif: Path, own: str, projects: list[str], texts: list[str], seconds
     The client opens a connection for each request and closes it; what it takes itself is part of all of them.  So it
     also asks a server that only repeats an answer that Longtail gave: "alone".
     """
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(annif, Path(folder))
-        with served(annif, Path(folder)) as theirs, repeating(own, projects[0], texts) as alone:
-            asked = {"annif": (theirs, "demo")} | {project: (own, project) for project in projects}
-            found = by_turns(asked | {"alone": (alone, "demo")}, texts, seconds)
+    prepare(annif, FOLDER)
+    with served(annif, FOLDER) as theirs, repeating(own, projects[0], texts) as alone:
+        asked = {"annif": (theirs, "demo")} | {project: (own, project) for project in projects}
+        found = by_turns(asked | {"alone": (alone, "demo")}, texts, seconds)
     row = {f"{who} {what}": value for who, values in found.items() for what, value in values.items()}
     for who in projects:
         for what in ("documents/s", "documents/s in batches"):
@@ -100,7 +99,10 @@ def whole(asked: bytes) -> bool:
 
 
 def prepare(annif: Path, folder: Path) -> None:
-    """A trained project."""
+    """A trained project, if it is not there yet."""
+    if (folder / TRAINED).is_file():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
     corpus = longtail.load("demo").train
     (folder / "projects.cfg").write_text(PROJECT)
     names = (" ".join(label.name.split()) for label in corpus.label_set)
@@ -111,15 +113,20 @@ def prepare(annif: Path, folder: Path) -> None:
             subjects = " ".join(f"<{URI}{label}>" for label in corpus.labels.indices[start:stop])
             file.write(f"{' '.join(text.split())}\t{subjects}\n")
     tables = folder / "nltk" / "tokenizers" / "punkt_tab" / "english"
-    tables.mkdir(parents=True)  # empty, as these could only be downloaded: sentences end at every full stop
+    tables.mkdir(parents=True, exist_ok=True)
+    # Empty, as these could only be downloaded: sentences end at every full stop.
     for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
         (tables / name).touch()
     for words in (("load-vocab", "--language", "en", "demo", "vocab.tsv"), ("train", "demo", "train.tsv")):
         subprocess.run([str(annif), *words], cwd=folder, env=environment(folder), check=True, capture_output=True)
+    (folder / TRAINED).touch()
+
+
+TRAINED = "trained"  # a file that says so
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return os.environ | {"NLTK_DATA": str(folder / "nltk")}
+    return os.environ | {"NLTK_DATA": str(folder.absolute() / "nltk")}
 
 
 @contextmanager

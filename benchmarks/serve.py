@@ -1,34 +1,41 @@
 """The server under load, overload and faults; everything on this machine, over loopback.
 
-    python -m benchmarks.serve [MODEL] [--quick] [--minutes 5] [--resume] [--only steady,…] [--annif VENV/bin/annif]
+    python -m benchmarks.serve [MODEL] [--quick] [--minutes 5] [--within 25] [--resume] [--only steady,…]
+                               [--annif VENV/bin/annif]
 
-Writes results/serve.json and results/serve.md as each scenario ends, and keeps what earlier runs measured of others.
---quick takes minutes instead of an hour, --resume leaves out what was measured today by a run of the same kind.  The
-load generator (load.py) is open-loop; answers are compared with the predictor's.  MODEL is that of `longtail demo`, and
-is trained if it is not there.
+Scenarios run in the order of their importance.  results/serve.json and results/serve.md are written as each ends, and
+keep what earlier runs measured of others.  --within leaves out what would take longer than the minutes that are left,
+--resume what was measured today by a run of the same kind on a machine with nothing else to do; so a run that was
+stopped goes on with the same command.  --quick takes ten minutes instead of thirty.  The load generator (load.py) is
+open-loop; answers are compared with the predictor's.  MODEL is that of `longtail demo`, and is trained if it is not
+there.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 from pathlib import Path
 
-import longtail
 from benchmarks import serve_faults as faults
 from benchmarks import serve_overload as overloads
 from benchmarks import serve_rates as rates
 from benchmarks.machine import RESULTS, earlier, save
-from benchmarks.served import Subject
+from benchmarks.served import Subject, trained
 
 SCENARIOS = {
-    "steady": rates.steady, "batches": rates.batches, "many": rates.many, "overload": overloads.overload,
-    "overload_32": overloads.overload_32, "overload_256": overloads.overload_256,
-    "reloads": faults.reloads, "kills": faults.kills, "corrupt": faults.corrupt, "crowd": faults.crowd,
-    "full_disk": faults.full_disk, "fuzz": faults.fuzz, "search": rates.search, "annif": rates.annif,
+    "steady": rates.steady, "overload": overloads.overload, "overload_32": overloads.overload_32,
+    "overload_256": overloads.overload_256, "batches": rates.batches, "annif": rates.annif, "kills": faults.kills,
+    "reloads": faults.reloads, "corrupt": faults.corrupt, "crowd": faults.crowd, "full_disk": faults.full_disk,
+    "fuzz": faults.fuzz, "search": rates.search, "many": rates.many,
 }  # fmt: skip
+MINUTES = {  # that a whole run of each takes, about; 1 where it is not said
+    "steady": 5.2, "batches": 5.2, "annif": 3, "kills": 2, "reloads": 2, "fuzz": 3, "many": 7,
+}  # fmt: skip
+QUIET = 4.0  # load average that a machine may have from the scenario before
 AMOUNTS = {  # what a whole run does, and a quick one
     "seconds": (300.0, 20.0), "requests": (1_000_000, 20_000), "reloads": (100, 8), "kills": (20, 4),
     "fuzz": (100_000, 5_000),
@@ -70,12 +77,10 @@ GOALS = (
 
 def main() -> None:
     options = _options()
-    if not options.model.is_dir():
-        longtail.fit("decaf", longtail.load("demo").train, run=options.model.parent, say=print)
-    subject, stamp = Subject(options.model), {"run": options.run, "day": time.strftime("%Y-%m-%d")}
+    subject, stamp = Subject(trained("decaf", options.model)), {"run": options.run, "day": time.strftime("%Y-%m-%d")}
     for name in options.only.split(","):
-        if options.resume and stamp.items() <= earlier("serve").get(name, {}).items():
-            print(f"== {name}: measured today", flush=True)
+        if reason := why_not(name, options, stamp):
+            print(f"== {name}: {reason}", flush=True)
             continue
         print(f"== {name}", flush=True)
         load = round(os.getloadavg()[0], 1)  # what else the machine did when it began
@@ -86,6 +91,16 @@ def main() -> None:
             (RESULTS / "serve.md").write_text(page(results), "utf-8")
 
 
+def why_not(name: str, options: argparse.Namespace, stamp: dict) -> str:
+    """Why a scenario is left out; nothing where it is not."""
+    before = earlier("serve").get(name, {})
+    if options.resume and stamp.items() <= before.items() and before["load average before"] < QUIET:
+        return "measured today"
+    if time.monotonic() + 60 * (1 if options.quick else MINUTES.get(name, 1)) > options.until:
+        return "there is no time left"
+    return ""
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, nargs="?", default=Path("runs/demo/model"))
@@ -94,10 +109,12 @@ def _options() -> argparse.Namespace:
     for name, (whole, _) in AMOUNTS.items():
         parser.add_argument(f"--{name}", type=type(whole))
     parser.add_argument("--minutes", type=float, help="of steady and batches; the same as --seconds, in minutes")
+    parser.add_argument("--within", type=float, default=math.inf, help="minutes that all scenarios may take together")
     parser.add_argument("--rate", type=float, default=1000)
     parser.add_argument("--annif", type=Path, help="Annif's command, in an environment of its own")
     parser.add_argument("--only", default=",".join(SCENARIOS))
     options = parser.parse_args()
+    options.until = time.monotonic() + 60 * options.within
     if options.minutes is not None:
         options.seconds = 60 * options.minutes
     given = [name for name in AMOUNTS if getattr(options, name) not in (None, AMOUNTS[name][options.quick])]

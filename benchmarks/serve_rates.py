@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import uvloop
 
-import longtail
 from benchmarks.load import percentile
-from benchmarks.served import BATCH, Subject, closed_loop, drive, serving
+from benchmarks.served import BATCH, Subject, closed_loop, drive, serving, trained
 from longtail.corpus import Label
 from longtail.serve.label_search import LabelSearch
 
@@ -73,8 +71,9 @@ def annif(subject: Subject, options) -> dict:
         return {}
     from benchmarks.annif import beside
 
-    with tempfile.TemporaryDirectory() as folder:
-        longtail.fit("linear", longtail.load("demo").train).save(Path(folder) / "linear")
-        with serving(subject.place, f"linear={folder}/linear") as server:
-            own, seconds = f"http://127.0.0.1:{server.port}/v1/", min(options.seconds, 30)
-            return beside(options.annif.absolute(), own, ["demo", "linear"], subject.texts, seconds)
+    with serving(subject.place, f"linear={trained('linear', LINEAR)}") as server:
+        own, seconds = f"http://127.0.0.1:{server.port}/v1/", min(options.seconds, 15)
+        return beside(options.annif.absolute(), own, ["demo", "linear"], subject.texts, seconds)
+
+
+LINEAR = Path("runs/linear/model")

@@ -22,6 +22,13 @@ from longtail.predict.predictor import Predictor
 TEXTS, BATCH = 512, 32
 
 
+def trained(method: str, place: Path) -> Path:
+    """A model of the demo corpus, trained if it is not there yet."""
+    if not place.is_dir():
+        longtail.fit(method, longtail.load("demo").train, run=place.parent, say=print)
+    return place
+
+
 class Subject:
     """The model that is served, texts to ask about, and the answers that are right."""
 

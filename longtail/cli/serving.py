@@ -36,7 +36,6 @@ def serve(
     max_connections: Annotated[int, typer.Option(min=1, help="Connections at once, for each worker.")] = 4096,
     batch: Annotated[int, typer.Option(min=1, help="Texts predicted together.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Requests that may wait in a burst; more get 429.")] = 128,
-    busy_queue: Annotated[int, typer.Option(min=1, help="Texts that may wait in an overload.")] = 8,
     queue_texts: Annotated[int, typer.Option(min=1, help="Texts that may wait; more get 429.")] = 256,
     deadline: Annotated[float, typer.Option(min=0.001, help="Seconds until a request is given up.")] = 10.0,
     arrival: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take to arrive.")] = 10.0,
@@ -47,8 +46,8 @@ def serve(
     from longtail.serve.settings import Limits, Settings, named_models, read_token
 
     limits = Limits(
-        max_texts, max_text_bytes, max_body_bytes, max_k, batch, queue, busy_queue, queue_texts, max_connections,
-        deadline, arrival, idle, drain,
+        max_texts, max_text_bytes, max_body_bytes, max_k, batch, queue, queue_texts, max_connections, deadline,
+        arrival, idle, drain,
     )  # fmt: skip
     settings = Settings(
         named_models(models), host, port, None if token_file is None else read_token(token_file), workers, limits,

@@ -69,7 +69,7 @@ async def read_json(request: Request, limits: Limits) -> Any:  # noqa: ANN401 - 
     """The value in the body."""
     body = await read_body(request, JSON, limits)
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_no_constant, parse_int=_whole, parse_float=_finite)
+        return _decoder.decode(body.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise Problem(400, f"the body is not UTF-8: byte {error.start} is {body[error.start]:#04x}") from None
     except RecursionError:
@@ -96,6 +96,7 @@ def _finite(digits: str) -> float:
 
 
 LONGEST_NUMBER = 1000  # digits
+_decoder = json.JSONDecoder(parse_constant=_no_constant, parse_int=_whole, parse_float=_finite)
 
 
 async def read_form(request: Request, limits: Limits) -> dict[str, str]:

@@ -135,7 +135,7 @@ class Guard:
             return
         own = given[b"host"]
         if own is None or origin.partition(b"://")[2].lower() != own.lower():
-            raise Problem(403, f"requests from pages of another host, {origin!a:.70}, are refused")
+            raise Problem(403, f"requests from pages of another host, {origin.decode('latin-1')!a:.70}, are refused")
 
     def _check_token(self, given: bytes | None) -> None:
         # Digests are of one length, so that comparing takes as long whatever was given.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 KEPT = 10_000  # lines that wait to be written; beyond them the oldest are dropped
+AT_ONCE = 16  # lines rendered before a write lets other threads run: answers wait while lines are rendered
 PAUSE = 0.1  # seconds between two writes, so that a busy server writes many lines at once
 
 
@@ -49,7 +50,10 @@ class Log:
             self._flush()
 
     def _flush(self) -> None:
-        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        while lines := [self._lines.popleft() for _ in range(min(len(self._lines), AT_ONCE))]:
+            self._put(lines)
+
+    def _put(self, lines: list[dict[str, Any]]) -> None:
         rest = "".join(map(rendered, lines)).encode()
         try:
             while rest:
@@ -63,4 +67,7 @@ def rendered(line: dict[str, Any]) -> str:
     """As it stands in the log: times in UTC, to the millisecond."""
     at = line["time"]
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
-    return json.dumps(line | {"time": stamp}, ensure_ascii=True, default=str) + "\n"
+    return _encode(line | {"time": stamp}) + "\n"
+
+
+_encode = json.JSONEncoder(default=str).encode

@@ -17,15 +17,18 @@ import numpy as np
 
 from longtail import store
 from longtail.corpus import PAD, Documents
+from longtail.encoders.transformer import Transformer
 from longtail.errors import LongtailError, ModelError
 from longtail.predict.opening import open_model
-from longtail.predict.predictor import Predictor
+from longtail.predict.predictor import LABELS, Predictor
 from longtail.serve.label_search import LabelSearch
-from longtail.serve.neighbours import label_rows
+from longtail.serve.neighbours import label_rows, parts_of
+from longtail.serve.pace import Pace
 from longtail.serve.problems import Problem
 
 PROBES = 8  # texts that a new model answers before anybody asks
 REMEMBERED = 1 << 16  # labels whose JSON is kept
+USUAL = 50  # labels of a text: to find and to render more takes longer than the pace tells
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Served:
     mergeable: bool = True  # whether a text is answered alike, to the last bit, whatever texts are beside it
     rendered: dict[int, str] = field(default_factory=dict, repr=False)
     subjects: dict[int, str] = field(default_factory=dict, repr=False)
+    pace: Pace = field(default_factory=Pace, repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
@@ -111,6 +115,11 @@ class Rank:
         """As it was found when the model was opened."""
         return self.served.mergeable
 
+    @property
+    def pace(self) -> Pace:
+        """The model's, for answers as short as most are."""
+        return self.served.pace if self.k <= USUAL else Pace()
+
     def run(self, texts: list[str]) -> Sequence[Row]:
         """Ask the predictor."""
         ranking = self.served.predictor.rank(Documents.of(texts), self.k)
@@ -124,6 +133,11 @@ class Explain:
     served: Served
     k: int
     mergeable = False
+
+    @property
+    def pace(self) -> Pace:
+        """Not known: explanations take several times as long as answers."""
+        return Pace()
 
     @property
     def key(self) -> Hashable:
@@ -146,7 +160,8 @@ def open_served(name: str, place: Path) -> Served:
         raise ModelError(f"{place}: it was replaced while it was read; try again")
     size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
     changed = (place / store.MANIFEST).stat().st_mtime
-    return Served(name, place, predictor, before, changed, size, mergeable=answers_alike(predictor))
+    alike = answers_alike(predictor)
+    return Served(name, place, predictor, before, changed, size, mergeable=alike, pace=pace_of(predictor))
 
 
 def _checksum(place: Path) -> str:
@@ -169,13 +184,28 @@ def answers_alike(predictor: Predictor) -> bool:
     )
 
 
-def warm_up_added(predictor: Predictor) -> None:
-    """Compile what runs only in models with labels added, where the method can add any.
+def pace_of(predictor: Predictor) -> Pace:
+    """How long one text takes a model that is warm."""
+    text, times = Documents.of([predictor.labels[0].words[:500] if len(predictor.labels) else ""]), []
+    for _ in range(PROBES):
+        before = time.monotonic()
+        predictor.rank(text, LABELS)
+        times.append(time.monotonic() - before)
+    return Pace(min(times))
 
-    Without a cache on disk this takes seconds, which a request's deadline may not leave.
+
+def warm_up(predictor: Predictor, grow: bool) -> None:
+    """Compile what runs only for explanations and, where labels may be added, in models with labels added.
+
+    Without a cache on disk this takes seconds, which a request's deadline may not leave.  Transformers explain by
+    torch, which takes seconds and memory whenever it is loaded; that is left to whoever asks.
     """
-    with suppress(Exception):  # whoever adds labels hears of it
-        predictor.add_labels([NOBODY_S]).rank(Documents.of(["", NOBODY_S["text"]]), 10)
+    if not any(isinstance(part, Transformer) for part in parts_of(predictor.model)):
+        with suppress(Exception):  # whoever asks for it hears of it
+            predictor.explain(NOBODY_S["text"])
+    if grow:
+        with suppress(Exception):
+            predictor.add_labels([NOBODY_S]).rank(Documents.of(["", NOBODY_S["text"]]), 10)
 
 
 NOBODY_S: dict[str, Any] = {
@@ -199,8 +229,7 @@ class Models:
         """Open every model; raises where one is refused."""
         for name, place in self.places.items():
             served = open_served(name, place)
-            if self._grow:
-                warm_up_added(served.predictor)
+            warm_up(served.predictor, self._grow)
             self._served[name] = served
 
     def all(self) -> list[Served]:
@@ -237,6 +266,5 @@ class Models:
         checksum = hashlib.sha256(f"{old.checksum} {json.dumps(labels)}".encode()).hexdigest()
         return replace(
             old, predictor=predictor, checksum=checksum, changed=time.time(), rendered={}, subjects={},
-            lock=threading.Lock(),
-            mergeable=answers_alike(predictor),
+            lock=threading.Lock(), mergeable=answers_alike(predictor), pace=pace_of(predictor),
         )  # fmt: skip

@@ -3,16 +3,17 @@
     event loop:  submit ─► waiting jobs (bounded) ─┐                       ┌─► futures of the jobs
     the thread:                                    └► a batch ─► predict ──┘
 
-Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while it works wait, and
-the oldest of them takes along all that ask for the same, where enough texts wait: a few are done sooner one after the
-other.  So batches grow with the load, and there is no timer.
+What takes little (`Pace.allows`) the event loop does itself: the thread would wait for the interpreter's lock, a dozen
+times for a text, and the answer for the thread.  Nobody waits for company: a job that finds the thread idle starts at
+once.  Those that arrive while it works wait, and the oldest of them takes along all that ask for the same, where enough
+texts wait: a few are done sooner one after the other.  So batches grow with the load, and there is no timer.
 
-A burst may fill the queue (`queue`): the thread will catch up, and so it will with clients that wait for an answer
-before they ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no
-more requests, only later; so only a millisecond's work may wait, and never more than `busy_queue` texts; a request with
-more work waits alone, and not before the thread is half through with what it does.  Every moment it is asked anew
-whether what came was more work than there was time, and at least as much was refused as was not.  Refusals alone would
-not tell: a queue that short refuses some of what could be done, and must not keep itself up.
+A burst may fill the queue (`queue`): it will be caught up with, and so will clients that wait for an answer before they
+ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no more
+requests, only later; so one waits at most: the first of those that are read together, and where the thread works, not
+before it is half through with what it does.  Every moment it is asked anew whether what came was more work than there
+was time, and at least as much was refused as was not.  Refusals alone would not tell: a queue that short refuses some
+of what could be done, and must not keep itself up.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from longtail.serve.meter import Meter
+from longtail.serve.pace import Pace
 from longtail.serve.problems import overloaded
 from longtail.serve.settings import Limits
 
@@ -40,6 +42,10 @@ class Work(Protocol):
     @property
     def mergeable(self) -> bool:
         """Whether the results of a text do not depend on the texts beside it, to the last bit."""
+
+    @property
+    def pace(self) -> Pace:
+        """How long it takes, of late."""
 
     def run(self, texts: list[str]) -> Sequence[Any]:
         """One result for every text."""
@@ -57,7 +63,7 @@ class Job:
 
 
 CALM = 0.2  # seconds after which an overload ends, or does not
-BUSY = 0.001  # seconds of work that may wait in one
+USUAL = 0.0001  # seconds that a text takes, before any was measured
 FEW = 8  # texts: fewer take as long one after the other as together, and the first is answered sooner
 
 
@@ -68,25 +74,20 @@ class Queue:
         self.limits, self.meter = limits, meter
         self.loop = asyncio.get_running_loop()
         self._waiting: deque[Job] = deque()
-        self._texts = self._expected = 0
+        self._texts = self._expected = self._together = 0
         self._changed = threading.Condition()
         self._closed = False
         self._overloaded = 0.0  # until when at least, by time.monotonic; 0 without an overload
         self._refused = self._accepted = self._accepted_texts = 0  # in the moment that is looked at
-        self._pace = BUSY / limits.busy_queue  # seconds of the processor that a text takes, of late
-        self._usual = 1.0  # texts of a request, of late
+        self._pace = USUAL  # seconds of the processor that a text takes, of late
         self._half_done = 0.0  # when the thread will be, by time.monotonic; 0 where it does nothing
         self._thread = threading.Thread(target=self._work, name="predict", daemon=True)
         self._thread.start()
 
     @property
     def full(self) -> bool:
-        """Whether not even one request more may wait, beside those that are about to be submitted.
-
-        How many texts it has is not known before it is read; in an overload it counts as many as others of late.
-        """
-        texts = max(1, round(self._usual)) if self._overloaded else 1
-        return not self._has_room((self._expected + 1) * texts, self._expected)
+        """Whether not even one request more may wait, beside those that are about to be submitted."""
+        return not self._has_room(1, self._expected)
 
     def expect(self) -> None:
         """One more is about to be submitted: requests that are read together must not all find the same room."""
@@ -95,17 +96,15 @@ class Queue:
         self._expected += 1
 
     def _expect_nobody(self) -> None:
-        self._expected = 0
+        self._together, self._expected = self._expected, 0
 
     def _has_room(self, texts: int, expected: int = 0) -> bool:
         waiting, now, limits = len(self._waiting) + expected, time.monotonic(), self.limits
-        most, most_texts = limits.queue, limits.queue_texts
-        busy = self._is_overloaded(now)
-        if busy:
-            fewer = min(limits.busy_queue, int(BUSY / self._pace))
-            most, most_texts = min(fewer, most), min(fewer, most_texts)
-        alone = waiting == 0 and not (busy and now < self._half_done)
-        if alone or (waiting < most and self._texts + texts <= most_texts):
+        if self._is_overloaded(now):
+            has_room = waiting == 0 and now >= self._half_done
+        else:
+            has_room = waiting == 0 or (waiting < limits.queue and self._texts + expected + texts <= limits.queue_texts)
+        if has_room:
             return True
         if not self._overloaded:
             self._overload(now)
@@ -130,18 +129,23 @@ class Queue:
 
     def submit(self, work: Work, texts: list[str], seconds: float) -> asyncio.Future[Sequence[Any]]:
         """The results, in time; cancel it to be forgotten.  Raises where too many wait."""
-        self._usual += (len(texts) - self._usual) / 8
         if not self._has_room(len(texts)):
             raise overloaded()
         job = Job(work, texts, time.monotonic() + seconds, self.loop.create_future())
-        with self._changed:
-            self._waiting.append(job)
-            self._texts += len(texts)
-            self._changed.notify()
         self._accepted += 1
         self._accepted_texts += len(texts)
-        self.meter.waiting(len(self._waiting), self._texts)
+        if self._together < FEW and work.pace.allows(texts):
+            self._deliver([job], *self._done([job], job.since))
+        else:
+            self._append(job)
         return job.done
+
+    def _append(self, job: Job) -> None:
+        with self._changed:
+            self._waiting.append(job)
+            self._texts += len(job.texts)
+            self._changed.notify()
+        self.meter.waiting(len(self._waiting), self._texts)
 
     def close(self) -> None:
         """End the thread when it has done what waits."""
@@ -184,21 +188,28 @@ class Queue:
         return batch
 
     def _do(self, batch: list[Job], started: float) -> None:
-        texts, before = [text for job in batch for text in job.texts], time.thread_time()
-        self._half_done = started + len(texts) * self._pace / 2
-        try:
-            results, error = batch[0].work.run(texts), None
-        except Exception as raised:  # whatever it is, the thread goes on and the clients are told
-            results, error = [], raised
+        self._half_done = started + sum(len(job.texts) for job in batch) * self._pace / 2
+        results, error = self._done(batch, started)
         self._half_done = 0.0
         if error is not None and len(batch) > 1:
             for job in batch:  # what one of them brought must not hurt the others
                 self._do([job], started)
-            return
-        # Not by the clock: what others do on this machine would make texts look slow, and too few would wait.
+        else:
+            self._tell(self._deliver, batch, results, error)
+
+    def _done(self, batch: list[Job], started: float) -> tuple[Sequence[Any], Exception | None]:
+        """The results of all texts of a batch, or why there are none; called in either thread."""
+        texts, before, work = [text for job in batch for text in job.texts], time.thread_time(), batch[0].work
+        try:
+            results = work.run(texts)
+        except Exception as raised:  # whatever it is, the thread goes on and the clients are told
+            return [], raised
+        # Not by the clock: what others do on this machine would make texts look slow, and overloads last for ever.
         self._pace += ((time.thread_time() - before) / len(texts) - self._pace) / 8
-        self.meter.batch(len(texts), time.monotonic() - started, [started - job.since for job in batch])
-        self._tell(self._deliver, batch, results, error)
+        seconds = time.monotonic() - started
+        work.pace.took(len(texts), seconds)
+        self.meter.batch(len(texts), seconds, [started - job.since for job in batch])
+        return results, None
 
     def _tell(self, function: Callable[..., None], *words: object) -> None:
         """Call in the event loop, unless it has ended."""

@@ -23,7 +23,6 @@ class Limits:
     k: int = 1000  # labels of one text
     batch: int = 32  # texts that are predicted together
     queue: int = 128  # requests that wait to be predicted, in a burst
-    busy_queue: int = 8  # texts that wait while more come than can be answered, if they are no more than 1 ms of work
     queue_texts: int = 256  # texts that wait to be predicted
     connections: int = 4096  # at once, for each worker
     deadline: float = 10.0  # seconds until a request is given up
@@ -63,6 +62,11 @@ class Settings:
             raise ConfigError(
                 f"host {self.host}: anybody who reaches this machine could ask; write a secret into a file and pass "
                 "--token-file FILE, or serve this machine alone with --host 127.0.0.1"
+            )
+        if self.token is None and self.save_labels:
+            raise ConfigError(
+                "--save-labels: every program of this machine could change the model on disk; write a secret into a "
+                "file and pass --token-file FILE, or leave added labels in memory"
             )
 
 

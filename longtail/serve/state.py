@@ -51,6 +51,8 @@ class State:
         """One result for each text, unless the deadline comes first or the client leaves."""
         seconds, loop = self.settings.limits.deadline, asyncio.get_running_loop()
         future = self.queue.submit(work, texts, seconds)
+        if future.done():
+            return future.result()
         leaving: set[asyncio.Future[Any]] = request.scope.get(LEAVING, set())
         leaving.add(future)
         timer = loop.call_later(seconds, _expire, future, seconds)

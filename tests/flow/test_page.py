@@ -187,8 +187,11 @@ def test_two_models_answer_side_by_side(visit: Visit):
 def test_a_busy_server_is_asked_again(visit: Visit, fake: Fake):
     visit.expected = "429"
     fake.busy = 1
-    visit.write("a striped tiger")
-    assert visit.names()[0] == "tigers"
+    visit.page.fill("#text", "a striped tiger")
+    said = visit.page.get_by_text("The server is busy")
+    said.wait_for()
+    visit.page.wait_for_selector(".suggestion")
+    assert visit.names()[0] == "tigers" and not said.is_visible()
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------

@@ -345,6 +345,7 @@ def test_a_drain_has_an_end(places: dict[str, Path]):
     [
         (("nowhere",), "nowhere: no such directory"),
         (("{linear}", "--host", "0.0.0.0"), "--token-file"),
+        (("{linear}", "--save-labels"), "--token-file"),
         (("{linear}", "{linear}"), "two models are called linear"),
         (("a/b={linear}",), "a model's name has letters"),
         (("{linear}", "--workers", "2", "--queue-texts", "1"), "one request may bring 32"),

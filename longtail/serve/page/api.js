@@ -40,7 +40,7 @@ async function sent(path, body, signal) {
     return await fetch(new URL(path, ROOT), { method, headers, signal, body: body && JSON.stringify(body) });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused("The server does not answer. Is `longtail serve` still running?");
+    throw new Refused("The server does not answer. Is it still running?");
   }
 }
 

@@ -46,7 +46,11 @@ export class Column {
     this.element.setAttribute("aria-busy", "true");
     try {
       const body = { text, model: this.model.name, k: this.view.k() };
-      const answer = await askPatiently("v1/predict", { body, signal: this.asking.signal });
+      const answer = await askPatiently("v1/predict", {
+        body,
+        signal: this.asking.signal,
+        onWait: () => this.#say("The server is busy; it is asked again …"),
+      });
       this.#show(text, answer.results[0].labels);
       await this.#explain(text, this.asking.signal);
     } catch (error) {
@@ -74,8 +78,7 @@ export class Column {
     this.text = text;
     this.results = results;
     this.element.removeAttribute("aria-busy");
-    this.state.textContent = results.length || !text.trim() ? "" : "No label is suggested for this text.";
-    this.state.classList.remove("problem");
+    this.#say(results.length || !text.trim() ? "" : "No label is suggested for this text.");
     this.list.replaceChildren(...results.map((each) => this.#row(each)));
     this.more.hidden = results.length < this.view.k() || results.length >= this.model.labels || !this.view.more();
     this.refresh();
@@ -88,9 +91,13 @@ export class Column {
     this.results = [];
     this.list.replaceChildren();
     this.more.hidden = true;
-    this.state.textContent = sentence;
-    this.state.classList.add("problem");
+    this.#say(sentence, true);
     this.view.suggested(this);
+  }
+
+  #say(sentence, problem = false) {
+    this.state.textContent = sentence;
+    this.state.classList.toggle("problem", problem);
   }
 
   // -- head and threshold -------------------------------------------------------------------------------------------

@@ -78,8 +78,8 @@ function measures({ metrics, validation }) {
         "p",
         { class: "note" },
         "No metrics are kept with this model. Measure it with ",
-        h("code", {}, "longtail evaluate MODEL CORPUS"),
-        ".",
+        h("code", {}, "longtail evaluate MODEL CORPUS --json evaluation.json"),
+        ", and put that file beside the model's directory.",
       ),
     );
   }

@@ -7,13 +7,22 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import pytest
 
 from longtail.serve.meter import Meter
+from longtail.serve.pace import CHARACTERS, SHORT, Pace
 from longtail.serve.problems import Problem
-from longtail.serve.queue import BUSY, CALM, FEW, Queue
+from longtail.serve.queue import CALM, FEW, Queue
 from longtail.serve.settings import Limits
+
+
+class Slow(Pace):
+    """However little it takes, it is left to the thread."""
+
+    def allows(self, texts: list[str]) -> bool:
+        return False
 
 
 @dataclass
@@ -22,6 +31,7 @@ class Shout:
 
     key: str = "a"
     mergeable: bool = True
+    pace: Pace = field(default_factory=Slow)
     go: threading.Event = field(default_factory=threading.Event)
     begun: threading.Event = field(default_factory=threading.Event)
     seen: list[list[str]] = field(default_factory=list)
@@ -137,6 +147,7 @@ def test_texts_are_counted_too():
         second = queue.submit(shout, ["y"] * 3, 9)
         with pytest.raises(Problem):
             queue.submit(shout, ["z"] * 2, 9)
+        queue._overloaded = 0.0  # which the refusal began
         third = queue.submit(shout, ["z"], 9)
         shout.go.set()
         await asyncio.gather(first, second, third)
@@ -159,15 +170,15 @@ def test_a_burst_may_fill_the_queue_and_after_a_refusal_fewer_may_wait():
         while queue._waiting:
             await asyncio.sleep(0.001)
         queue._overloaded = time.monotonic() + 60  # as the refusal set it, but for longer than any machine takes
-        queue._pace = BUSY / 100  # the texts are fast, as this machine may not be
-        waiting = [queue.submit(shout, ["y"], 9) for _ in range(2)]
+        queue._half_done = 0.0
+        waiting = [queue.submit(shout, ["y"], 9)]
         assert queue.full
         queue._overloaded = 0.0  # few were refused for a moment
-        waiting += [queue.submit(shout, ["y"], 9) for _ in range(2)]
+        waiting += [queue.submit(shout, ["y"], 9) for _ in range(3)]
         shout.go.set()
         await asyncio.gather(first, *waiting)
 
-    with_queue(work, queue=4, busy_queue=2)
+    with_queue(work, queue=4)
 
 
 @pytest.mark.parametrize(
@@ -195,48 +206,37 @@ def test_an_overload_goes_on_while_more_comes_than_can_be_done(
     with_queue(work)
 
 
-def test_in_an_overload_a_large_request_waits_alone_or_is_refused():
+def test_in_an_overload_a_request_waits_alone_and_not_for_long():
     shout = Shout()
 
     async def work(queue: Queue) -> None:
         first = queue.submit(shout, ["x"], 9)
         await asyncio.to_thread(shout.begun.wait, 5)
-        queue._overloaded, queue._pace = time.monotonic() + 60, BUSY / 100
-        queue._half_done = time.monotonic() + 60
-        with pytest.raises(Problem):  # it would wait for nearly twice as long as it takes
-            queue.submit(shout, ["y"] * 4, 9)
-        assert not queue.full  # one text would not
-        queue._usual = 4.0
-        assert queue.full  # but of late requests had more
-        queue._half_done, queue._usual = time.monotonic(), 4.0
+        queue._overloaded, queue._half_done = time.monotonic() + 60, time.monotonic() + 60
+        assert queue.full  # it would wait for nearly twice as long as it takes
+        with pytest.raises(Problem):
+            queue.submit(shout, ["y"], 9)
+        queue._half_done = time.monotonic()
         assert not queue.full
-        large = queue.submit(shout, ["y"] * 4, 9)
+        second = queue.submit(shout, ["y"] * 4, 9)
         for texts in (["z"], ["z"] * 4):
             with pytest.raises(Problem):
                 queue.submit(shout, texts, 9)
         shout.go.set()
-        assert await large == ["Y"] * 4 and await first == ["X"]
+        assert await second == ["Y"] * 4 and await first == ["X"]
         assert queue._half_done == 0  # nothing is being done
 
-    with_queue(work, queue=4, queue_texts=16, busy_queue=2)
+    with_queue(work, queue=4, queue_texts=16)
 
 
-def test_in_an_overload_no_more_than_a_millisecond_s_work_waits():
-    shout = Shout()
-
+def test_in_an_overload_one_of_those_that_are_read_together_is_answered():
     async def work(queue: Queue) -> None:
-        first = queue.submit(shout, ["x"], 9)
-        while queue._waiting:
-            await asyncio.sleep(0.001)
-        queue._overloaded, queue._pace = time.monotonic() + 60, BUSY / 3.5
-        waiting = [queue.submit(shout, ["y"], 9) for _ in range(3)]
+        queue._overloaded = time.monotonic() + 60
+        assert not queue.full
+        queue.expect()
         assert queue.full
-        with pytest.raises(Problem):
-            queue.submit(shout, ["z"], 9)
-        shout.go.set()
-        await asyncio.gather(first, *waiting)
 
-    with_queue(work, queue=8, queue_texts=16, busy_queue=8)
+    with_queue(work)
 
 
 def test_how_long_a_text_takes_is_learnt():
@@ -310,3 +310,42 @@ def test_a_job_that_finds_nobody_waiting_starts_at_once():
         assert sorted(waits)[25] < 0.005  # the median: there is no timer to wait for
 
     with_queue(work)
+
+
+def test_what_takes_little_is_done_at_once():
+    shout = Shout(pace=Pace(SHORT / 2))
+    shout.go.set()
+
+    async def work(queue: Queue) -> None:
+        assert queue.submit(shout, ["x", "y"], 9).result() == ["X", "Y"]
+        assert shout.pace.seconds != SHORT / 2  # and is measured again
+        with pytest.raises(ValueError):
+            queue.submit(shout, ["bad"], 9).result()
+
+    with_queue(work)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "texts"),
+    [(inf, ["x"]), (1.1 * SHORT, ["x"]), (0.6 * SHORT, ["x", "y"]), (0.1 * SHORT, ["x" * (CHARACTERS + 1)])],
+)
+def test_what_may_take_longer_is_left_to_the_thread(seconds: float, texts: list[str]):
+    shout = Shout(pace=Pace(seconds))
+    shout.go.set()
+
+    async def work(queue: Queue) -> None:
+        future = queue.submit(shout, texts, 9)
+        assert not future.done()
+        assert await future == [text.upper() for text in texts]
+
+    with_queue(work)
+
+
+def test_a_pace_is_that_of_most_texts():
+    pace = Pace()
+    for at in range(100):
+        pace.took(2, 0.5 if at % 10 == 5 else 0.0004)
+    assert pace.allows(["x"]) and not pace.allows(["x"] * 20)  # in spite of the slow ones
+    for _ in range(100):
+        pace.took(1, 0.01)
+    assert not pace.allows(["x"])

@@ -73,6 +73,9 @@ def asked(place: Path, kind: type[Predictor], *asks: tuple[str, str, Any], **set
     return asyncio.run(run())
 
 
+TOKEN = "a secret of some length"
+
+
 async def ask(app: Guard, method: str, path: str, value: Any) -> tuple[int, Any]:
     body, sent = json.dumps(value).encode(), []
 
@@ -84,7 +87,8 @@ async def ask(app: Guard, method: str, path: str, value: Any) -> tuple[int, Any]
 
     path, _, query = path.partition("?")
     scope = {"type": "http", "method": method, "path": path, "query_string": query.encode(), "root_path": "",
-             "headers": [(b"content-type", b"application/json"), (b"host", b"localhost")]}  # fmt: skip
+             "headers": [(b"content-type", b"application/json"), (b"host", b"localhost"),
+                         (b"authorization", b"Bearer " + TOKEN.encode())]}  # fmt: skip
     await app(scope, receive, send)
     return sent[0]["status"], json.loads(b"".join(one.get("body", b"") for one in sent[1:]) or b"null")
 
@@ -134,7 +138,7 @@ def test_labels_are_saved_where_the_server_was_told_so(place: Path, tmp_path: Pa
 
     copy = Path(shutil.copytree(place, tmp_path / "model"))
     one = {"labels": [{"id": "new", "name": "novelty"}]}
-    [(status, answer)] = asked(copy, Explained, ("POST", "/v1/labels", one), save_labels=True)
+    [(status, answer)] = asked(copy, Explained, ("POST", "/v1/labels", one), save_labels=True, token=TOKEN)
     assert status == 201 and answer["saved"] is True
     assert longtail.open(copy).labels[-1].id == "new"
 
