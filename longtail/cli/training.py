@@ -94,7 +94,7 @@ def train(
         "preset": preset,
         "keep_documents": keep_documents or None,
     }
-    settings = _settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
+    settings = given_settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
     splits = read_corpus(corpus, reading)
     fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
     say(f"done: {run / 'model'}")
@@ -130,10 +130,12 @@ def _check_before_reading(method: str, device: str, run: Path, limits: dict[str,
     check_place(run)
 
 
-def _settings(config: Path | None, assignments: list[str]) -> dict[str, Any]:
+def given_settings(config: Path | None, assignments: list[str], preset: str | None = None) -> dict[str, Any]:
+    """Settings of a file, those of the command line on top, and the name of a preset if there is one."""
     from longtail.config import parse_assignment, read_toml
 
-    return (read_toml(config) if config else {}) | dict(map(parse_assignment, assignments))
+    given = (read_toml(config) if config else {}) | dict(map(parse_assignment, assignments))
+    return given if preset is None else given | {"preset": preset}
 
 
 def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:

@@ -18,6 +18,7 @@ from longtail import store
 from longtail.corpus import Corpus, one_split
 from longtail.data.own_labels import related, without_own
 from longtail.errors import CorpusError, MissingExtraError
+from longtail.features.grams import is_unspaced
 from longtail.methods import method
 from longtail.predict.kept import keep
 from longtail.predict.opening import open_model
@@ -97,6 +98,8 @@ def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # 
     if (own := related(corpus)) is not None:
         run.say("documents are labels themselves and never carry their own: it is not suggested, and not judged")
         corpus = without_own(corpus)
+    if corpus.documents.texts is not None and is_unspaced(corpus.documents.texts):
+        run.say("these texts have no spaces between words: they are read by pieces of one to three characters")
     with _needing_torch(name):
         model = method(name).fit(corpus, config, run)
         check_answers(model.rank, corpus, run, _changed(config))
