@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from longtail.cli.output import say, screen, write_json
-from longtail.cli.words import CorpusArgument, read_corpus, reads_corpus, to_write
+from longtail.cli.words import CorpusArgument, as_options, read_corpus, reads_corpus, to_write
 from longtail.columns import Reading
 
 FormatOption = Annotated[
@@ -42,6 +43,14 @@ def describe(
         frequency_plot(found.frequencies, plot)
     for part in description_tables(found):
         screen().print(part)
+    say(f"next: {_after_description(corpus, reading, judged='test' in found.splits)}")
+
+
+def _after_description(corpus: str, reading: Reading, *, judged: bool) -> str:
+    """The command that comes after a look at a corpus."""
+    words = f"{shlex.quote(corpus)}{as_options(reading)}"
+    name = shlex.quote(Path(corpus).name.partition(".")[0] or "mine")
+    return f"longtail train linear {words} --run runs/{name}" if judged else f"longtail split {words} --out {name}-split"
 
 
 @reads_corpus
@@ -85,3 +94,5 @@ def split(
     counts = {"train": parts.train, "valid": official, "test": judges}
     said = ", ".join(f"{len(part):,} {name}" for name, part in counts.items() if part is not None)
     say(f"wrote {out}: {said} documents")
+    name = shlex.quote(out.name)
+    say(f"next: longtail train linear {shlex.quote(str(out))} --run runs/{name}   (auto instead of linear: the best mix)")

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from longtail.progress import pulse
+
 MOMENT = 1.0  # seconds of compiling that nobody needs to hear of
 
 KEPT = "compiling what runs for the first time since installation; this takes up to half a minute, once"
@@ -26,6 +28,7 @@ class Notice:
         self.say: Callable[[str], None] | None = None
         self.kept = True  # whether numba found a directory for what it compiles
         self._under_way, self._since, self._seconds = 0, 0.0, 0.0
+        self._shown = False  # on a terminal, by a bar
 
     def started(self) -> None:
         """A function is being compiled, perhaps for another one that is."""
@@ -40,8 +43,14 @@ class Notice:
         self._under_way -= 1
         if self._under_way == 0:
             self._seconds += time.monotonic() - self._since
+            if self._shown:
+                self._shown = False
+                pulse("")
 
     def _speak(self) -> None:
+        if not self._shown and self._seconds + time.monotonic() - self._since > MOMENT:
+            self._shown = True
+            pulse("compiling")
         if self.say is not None and self._seconds + time.monotonic() - self._since > MOMENT:
             say, self.say = self.say, None
             say(KEPT if self.kept else NOT_KEPT)

@@ -71,8 +71,9 @@ def _finished(name: str, corpus: Corpus, config: Any, run: Run, keep_documents: 
             _with_documents(model, corpus, run, wanted=True).save(finished)
     else:
         store.check_target(finished, store.MODEL)  # before hours are spent, not after
-        model = _trained(name, corpus, config, run)
-        _with_documents(model, corpus, run, wanted=keep_documents).save(finished)
+        model = _with_documents(_trained(name, corpus, config, run), corpus, run, wanted=keep_documents)
+        with run.watched("model"):
+            model.save(finished)
     # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
     # an open mapping does, so the model is read back either way.
     return open_model(finished)
@@ -102,7 +103,8 @@ def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # 
         run.say("these texts have no spaces between words: they are read by pieces of one to three characters")
     with _needing_torch(name):
         model = method(name).fit(corpus, config, run)
-        check_answers(model.rank, corpus, run, _changed(config))
+        with run.watched("judged"):
+            check_answers(model.rank, corpus, run, _changed(config))
     chosen = _chosen_in_training(corpus) if run.validation else {}
     about = About(name, dataclasses.asdict(config), _described(corpus), run.validation, chosen=chosen)
     counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)
