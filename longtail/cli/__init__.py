@@ -45,6 +45,7 @@ for command in (
     corpora.describe,
     corpora.convert,
     corpora.split,
+    corpora.join,
     training.train,
     evaluating.evaluate,
     trials.cross_validate,

@@ -131,7 +131,8 @@ def _metrics(predictor: Predictor, directory: Path) -> list[str]:
         f"On {corpus['documents']:,} documents of {plain(corpus['name'])} ({plain(corpus['split'])} split, fingerprint "
         f"`{code(corpus['fingerprint'])}`), in percent:"
     )
-    lines += ["", *_metric_table(known["metrics"]), *_decile_table(known["by_decile"])]
+    lines += ["", *_metric_table(known["metrics"]), *_decile_table(known["by_decile"]), ""]
+    lines.append(f"Expected calibration error of the first {known['ece_k']} scores: {known['ece']:.2f} %.")
     return lines + [f"* Careful: {plain(line)}" for line in known["careful"]]
 
 
@@ -152,6 +153,7 @@ def _decile_table(deciles: list[dict[str, Any]]) -> list[str]:
         [str(one["decile"]), f"{one['least_frequent']:,}–{one['most_frequent']:,}", f"{one['pairs']:,}"]
         + [_number(one["within"][name] if one["pairs"] else None) for name in names]
         for one in deciles
+        if one["labels"]
     ]
     head = ["decile", "training documents", "true pairs", *(f"{name} within" for name in names)]
     return ["", "By label frequency, the most frequent labels first:", "", *_table(head, rows)]

@@ -82,7 +82,8 @@ def write_rows(path: Path, rows: list[Row]) -> None:
 
 def _csv(rows: list[Row]) -> str:
     written = io.StringIO()
-    table = csv.DictWriter(written, list(rows[0]) if rows else [], lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
+    if rows:
+        table = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
     return written.getvalue()

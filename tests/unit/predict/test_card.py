@@ -55,7 +55,7 @@ def test_an_evaluation_is_shown_by_decile_for_as_long_as_it_is_true(saved: Path,
     model.save(tmp_path / "kept")
     text = card(tmp_path / "kept")
     assert "By label frequency" in text and "| P | " in text and "120 documents of planted (test split" in text
-    assert text.count("\n| 10 |") == 1
+    assert text.count("\n| 10 |") == 1 and "Expected calibration error of the first 5 scores" in text
     opened = longtail.open(tmp_path / "kept")
     opened.save(tmp_path / "copy")
     assert card(tmp_path / "copy") == text
