@@ -173,14 +173,11 @@ class Stage:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         _watched.reset(self._token)
+        took, done = time.monotonic() - self._began, error is None
         if self._bar is not None and self.name:
-            took = short(time.monotonic() - self._began)
-            end = f"took {took}" if error is None else "stopped"
-            self._bar.leave(end, told(self.name, self.result()), whole=error is None)
-        elif self._say is not None and self.name and error is None:
-            took = time.monotonic() - self._began
-            if took >= WORTH_TELLING:
-                self._say(told(self.name, [f"took {short(took)}", *self.result()]))
+            self._bar.leave(f"took {short(took)}" if done else "stopped", told(self.name, self.result()), whole=done)
+        elif self._say is not None and self.name and done and took >= WORTH_TELLING:
+            self._say(told(self.name, [f"took {short(took)}", *self.result()]))
         self._hide()
         if self._outer is not None and self._outer.name and self._outer._on_terminal:
             self._outer._draw(None, "", [])

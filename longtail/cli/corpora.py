@@ -94,9 +94,8 @@ def split(
     said = ", ".join(f"{len(part):,} {name}" for name, part in counts.items() if part is not None)
     say(f"wrote {out}: {said} documents")
     name = shlex.quote(out.name)
-    say(
-        f"next: longtail train linear {shlex.quote(str(out))} --run runs/{name}   (auto instead of linear: the best mix)"
-    )
+    command = f"longtail train linear {shlex.quote(str(out))} --run runs/{name}"
+    say(f"next: {command}   (auto instead of linear: the best mix)")
 
 
 def join(
@@ -104,7 +103,7 @@ def join(
     out: Annotated[Path, typer.Option(parser=to_write, metavar="DIR", help="A new directory.")],
     to: FormatOption = "lf",
 ) -> None:
-    """Put corpora together, split by split: a corpus and the documents that came since.  Labels are matched by id."""
+    """Put corpora together, split by split: a corpus and the documents that came since.  Labels are known by id."""
     from longtail.data.describe import describe as described
     from longtail.data.join import join as joined
     from longtail.data.write import CORPUS, write
@@ -118,6 +117,6 @@ def join(
     found = described(together)
     for role, split in found.splits.items():
         if split.in_train:
-            say(f"careful: {split.in_train:,} documents of {role} are also in train: numbers by {role} will flatter")
+            say(f"careful: {split.in_train:,} documents of {role} are also in train, so numbers by it will flatter")
     counts = ", ".join(f"{split.documents:,} {role}" for role, split in found.splits.items())
     say(f"wrote {out}: {counts} documents, {found.labels:,} labels")
