@@ -46,6 +46,7 @@ BAR_SECONDS = 0.2  # between two looks of a bar
 SAY_SECONDS = 60.0  # between two lines, where there is no bar
 FIRST_SECONDS, LONG = 5.0, 30.0  # first line after FIRST_SECONDS if more than LONG seconds are left
 MOMENT = 0.5  # seconds before work outside a stage gets a bar
+WORTH_TELLING = 5.0  # seconds of a stage whose duration is said, where there is no bar
 PACE_SECONDS = 1.0  # of work before the pace is estimated
 
 
@@ -82,6 +83,13 @@ def counting(total: float, what: str = "") -> Iterator[Done]:
         yield count
     finally:
         stage.end()
+
+
+def pulse(what: str) -> None:
+    """Something of unknown length begins, in a few words, or ends, in none: a bar without a share."""
+    stage = _watched.get()
+    if stage is not None:
+        stage.pulse(what)
 
 
 def is_watched() -> bool:
@@ -165,10 +173,11 @@ class Stage:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         _watched.reset(self._token)
+        took, done = time.monotonic() - self._began, error is None
         if self._bar is not None and self.name:
-            took = short(time.monotonic() - self._began)
-            end = f"took {took}" if error is None else "stopped"
-            self._bar.leave(end, told(self.name, self.result()), whole=error is None)
+            self._bar.leave(f"took {short(took)}" if done else "stopped", told(self.name, self.result()), whole=done)
+        elif self._say is not None and self.name and done and took >= WORTH_TELLING:
+            self._say(told(self.name, [f"took {short(took)}", *self.result()]))
         self._hide()
         if self._outer is not None and self._outer.name and self._outer._on_terminal:
             self._outer._draw(None, "", [])
@@ -184,6 +193,13 @@ class Stage:
             self._hide()
         elif self._bar is not None:
             self._draw(None, "", [])
+
+    def pulse(self, what: str) -> None:
+        """Show on a terminal that something of unknown length is under way; without words, that it is done."""
+        if self._on_terminal and (what or self.name or self.busy):
+            self._draw(None, "", [what] if what else [])
+        elif self._on_terminal:
+            self._hide()
 
     @contextmanager
     def aside(self) -> Iterator[None]:

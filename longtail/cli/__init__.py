@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from longtail import progress
-from longtail.cli import answering, corpora, explaining, labels, models, serving, training
+from longtail.cli import answering, corpora, evaluating, explaining, labels, models, serving, sharing, training, trials
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
 from longtail.kernels import notice
@@ -45,8 +45,11 @@ for command in (
     corpora.describe,
     corpora.convert,
     corpora.split,
+    corpora.join,
     training.train,
-    models.evaluate,
+    evaluating.evaluate,
+    trials.cross_validate,
+    trials.tune,
     answering.predict,
     explaining.explain,
     models.ensemble,
@@ -55,6 +58,8 @@ for command in (
     models.calibrate,
     labels.add_labels,
     labels.remove_labels,
+    sharing.push,
+    sharing.pull,
     serving.serve,
     training.methods,
 ):

@@ -1,15 +1,17 @@
-"""Commands about corpora: describe, convert, split."""
+"""Commands about corpora: describe, convert, split, join."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from longtail.cli.output import say, screen, write_json
-from longtail.cli.words import CorpusArgument, read_corpus, reads_corpus, to_write
+from longtail.cli.words import CorpusArgument, as_options, read_corpus, reads_corpus, to_write
 from longtail.columns import Reading
+from longtail.errors import ConfigError
 
 FormatOption = Annotated[
     str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
@@ -42,6 +44,16 @@ def describe(
         frequency_plot(found.frequencies, plot)
     for part in description_tables(found):
         screen().print(part)
+    say(f"next: {_after_description(corpus, reading, judged='test' in found.splits)}")
+
+
+def _after_description(corpus: str, reading: Reading, *, judged: bool) -> str:
+    """The command that comes after a look at a corpus."""
+    words = f"{shlex.quote(corpus)}{as_options(reading)}"
+    name = shlex.quote(Path(corpus).name.partition(".")[0] or "mine")
+    return (
+        f"longtail train linear {words} --run runs/{name}" if judged else f"longtail split {words} --out {name}-split"
+    )
 
 
 @reads_corpus
@@ -49,9 +61,7 @@ def convert(
     reading: Reading,
     source: CorpusArgument,
     target: Annotated[Path, typer.Argument(parser=to_write, metavar="TARGET", help="A new directory.")],
-    to: Annotated[
-        str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
-    ] = "lf",
+    to: FormatOption = "lf",
 ) -> None:
     """Write a corpus in another format."""
     from longtail.data.write import CORPUS, write
@@ -70,9 +80,7 @@ def split(
     test: Annotated[float, typer.Option(help="Share of the documents to judge models by.")] = 0.1,
     valid: Annotated[float, typer.Option(help="Share of the documents to choose by, as `calibrate` does.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Draws the documents.")] = 0,
-    to: Annotated[
-        str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
-    ] = "lf",
+    to: FormatOption = "lf",
     anew: Annotated[bool, typer.Option("--anew", help="Put splits that exist together first.")] = False,
 ) -> None:
     """Divide a corpus at random into train and test documents; equal texts stay together."""
@@ -85,3 +93,30 @@ def split(
     counts = {"train": parts.train, "valid": official, "test": judges}
     said = ", ".join(f"{len(part):,} {name}" for name, part in counts.items() if part is not None)
     say(f"wrote {out}: {said} documents")
+    name = shlex.quote(out.name)
+    command = f"longtail train linear {shlex.quote(str(out))} --run runs/{name}"
+    say(f"next: {command}   (auto instead of linear: the best mix)")
+
+
+def join(
+    corpora: Annotated[list[str], typer.Argument(metavar="CORPUS...", help="Files or directories, the oldest first.")],
+    out: Annotated[Path, typer.Option(parser=to_write, metavar="DIR", help="A new directory.")],
+    to: FormatOption = "lf",
+) -> None:
+    """Put corpora together, split by split: a corpus and the documents that came since.  Labels are known by id."""
+    from longtail.data.describe import describe as described
+    from longtail.data.join import join as joined
+    from longtail.data.write import CORPUS, write
+    from longtail.store import check_target
+
+    check_target(out, CORPUS)
+    if len(corpora) < 2:
+        raise ConfigError(f"join takes two corpora or more; to write {corpora[0]} in another format: longtail convert")
+    together = joined([read_corpus(corpus, Reading()) for corpus in corpora], out.name)
+    write(together, out, to)
+    found = described(together)
+    for role, split in found.splits.items():
+        if split.in_train:
+            say(f"careful: {split.in_train:,} documents of {role} are also in train, so numbers by it will flatter")
+    counts = ", ".join(f"{split.documents:,} {role}" for role, split in found.splits.items())
+    say(f"wrote {out}: {counts} documents, {found.labels:,} labels")

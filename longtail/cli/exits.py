@@ -33,7 +33,7 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-RESUMABLE = ("train", "demo")
+RESUMABLE = ("train", "demo", "cross-validate", "tune")
 PACKAGE = Path(__file__).parents[1]
 
 

@@ -1,4 +1,4 @@
-"""Commands about trained models: evaluate, ensemble, export, info, calibrate."""
+"""Commands about trained models: ensemble, export, info, calibrate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from longtail.cli.words import (
     CorpusArgument,
     ModelArgument,
     byte_count,
-    cut_offs,
     numbers,
     read_corpus,
     reads_corpus,
@@ -24,49 +23,6 @@ from longtail.errors import ConfigError
 if TYPE_CHECKING:
     from longtail.corpus import Splits
     from longtail.predict.predictor import Predictor
-
-
-@reads_corpus
-def evaluate(
-    reading: Reading,
-    model: ModelArgument,
-    corpus: CorpusArgument,
-    split: Annotated[str, typer.Option(help="trn, val or tst.")] = "tst",
-    k: Annotated[str, typer.Option(help="Cut-offs, separated by commas.")] = "1,3,5",
-    as_json: Annotated[
-        Path | None, typer.Option("--json", parser=to_write, help="Also write the numbers here.")
-    ] = None,
-    plots: Annotated[Path | None, typer.Option(parser=to_write, help="Also draw plots into this directory.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="DATASET", help="Take the propensity constants of this published dataset.")
-    ] = None,
-    a: Annotated[float | None, typer.Option("--propensity-a", help="Propensity constant A; 0.55 unless told.")] = None,
-    b: Annotated[float | None, typer.Option("--propensity-b", help="Propensity constant B; 1.5 unless told.")] = None,
-) -> None:
-    """Score a model on a split of a corpus."""
-    from longtail.judge.evaluation import evaluate as scored
-    from longtail.judge.validation import cautions
-    from longtail.predict.opening import open_model
-    from longtail.presets import USUAL, propensity
-    from longtail.report.evaluation import scores_report, table
-    from longtail.report.plots import edge_plots, evaluation_plots
-
-    usual_a, usual_b = propensity(preset) if preset else USUAL
-    opened = open_model(model)
-    splits = read_corpus(corpus, reading)
-    documents = splits.split(split)
-    constants = {"a": usual_a if a is None else a, "b": usual_b if b is None else b}
-    result = scored(opened, documents, ks=cut_offs(k), **constants)
-    careful = cautions(opened, documents, splits)
-    for line in careful:
-        say(f"careful: {line}")
-    if as_json:  # files first: whoever reads what is printed may leave
-        write_json(as_json, result.to_json() | {"careful": careful})
-    if plots:
-        evaluation_plots(result, plots)
-        edge_plots(opened, plots)
-    screen().print(table(result, f"{opened.about.method} on {result.corpus['name']} ({split}), %"))
-    screen().print(scores_report(result))
 
 
 @reads_corpus

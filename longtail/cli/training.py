@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,7 @@ from longtail.cli.output import say, screen, strict_json
 from longtail.cli.words import CorpusArgument, as_options, byte_count, read_corpus, reads_corpus, to_write
 from longtail.columns import Reading
 from longtail.errors import ConfigError
+from longtail.progress import short
 
 if TYPE_CHECKING:
     from longtail.corpus import Splits
@@ -94,12 +97,16 @@ def train(
         "preset": preset,
         "keep_documents": keep_documents or None,
     }
-    settings = _settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
-    splits = read_corpus(corpus, reading)
+    settings = given_settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
+    splits, began = read_corpus(corpus, reading), time.monotonic()
     fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
-    say(f"done: {run / 'model'}")
+    say(f"done: {run / 'model'}, in {short(time.monotonic() - began)}")
+    words = f"{shlex.quote(corpus)}{as_options(reading)}"
     if splits.test is None:
-        say(_how_to_judge(run / "model", f"{corpus}{as_options(reading)}", splits, hold_out=hold_out))
+        say(_how_to_judge(run / "model", words, splits, hold_out=hold_out))
+    else:
+        say(f"judge it: longtail evaluate {shlex.quote(str(run / 'model'))} {words}")
+    say(f"use it: longtail serve {shlex.quote(str(run / 'model'))}")
 
 
 def _limits(**given: str | None) -> dict[str, Any]:
@@ -130,10 +137,12 @@ def _check_before_reading(method: str, device: str, run: Path, limits: dict[str,
     check_place(run)
 
 
-def _settings(config: Path | None, assignments: list[str]) -> dict[str, Any]:
+def given_settings(config: Path | None, assignments: list[str], preset: str | None = None) -> dict[str, Any]:
+    """Settings of a file, those of the command line on top, and the name of a preset if there is one."""
     from longtail.config import parse_assignment, read_toml
 
-    return (read_toml(config) if config else {}) | dict(map(parse_assignment, assignments))
+    given = (read_toml(config) if config else {}) | dict(map(parse_assignment, assignments))
+    return given if preset is None else given | {"preset": preset}
 
 
 def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:

@@ -10,6 +10,7 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,10 +64,10 @@ def read_queries(
     if suffix(Path(source)) in TABLES:
         yield from _batches(_table(Path(source), instead, reading, note))
     elif source == STANDARD_INPUT:
-        yield from _of_lines(StandardInput(), "standard input", None, instead, reading.text)
+        yield from _of_lines(StandardInput(), "standard input", None, instead, reading.text, note)
     else:
-        path = Path(source)
-        yield from _of_lines(Pieces(path), path, True if suffix(path) in JSON_LINES else None, instead, reading.text)
+        path, kind = Path(source), True if suffix(Path(source)) in JSON_LINES else None
+        yield from _of_lines(Pieces(path), path, kind, instead, reading.text, note)
 
 
 Instead = Callable[[int, CorpusError], Query | Bad]
@@ -92,6 +93,8 @@ def _table(path: Path, instead: Instead | None, reading: Reading, note: Note) ->
             columns = choose(f"{path}:{block.numbers[0]}", block.rows, reading, labelled=False)
             if columns.text and not reading.text:
                 note(f"{path.name}: the text is {' + '.join(columns.text)}")
+            elif not reading.text:
+                _note_unread(path.name, block.rows[0], note)
         columns = columns or Columns()
         require(block, frozenset(columns.text) or TEXT)
         found = Block(path, block.numbers, list(zip(texts(block, columns), block.rows)), block.bad)
@@ -109,10 +112,12 @@ def _of_lines(
     is_json: bool | None,
     instead: Instead | None,
     text: tuple[str, ...],
+    note: Note,
 ) -> Iterator[list[Query | Bad]]:
     """The queries of lines; how far they are counts as bytes of their source."""
-    blocks = _queries(lines_of(source, path, lenient=instead is not None), is_json, instead, text)
     name = path.name if isinstance(path, Path) else path
+    first = partial(_note_unread, name, note=note)
+    blocks = _queries(lines_of(source, path, lenient=instead is not None), is_json, instead, text, first)
     with counting(source.size, f"answering {name}") as done:
         for block in blocks:
             each = source.just_read() / max(len(block.rows), 1)
@@ -152,12 +157,30 @@ class StandardInput:
 
 
 def _queries(
-    blocks: Iterable[Block[str]], is_json: bool | None, instead: Instead | None, text: tuple[str, ...]
+    blocks: Iterable[Block[str]],
+    is_json: bool | None,
+    instead: Instead | None,
+    text: tuple[str, ...],
+    look_at: Callable[[Any], None],
 ) -> Iterator[Block[Query | Bad]]:
+    """Texts or JSON objects, one a line; unless columns were told, the first object is looked at."""
+    seen = bool(text)
     for block in blocks:
         if is_json is None:
             is_json = next((_is_object(line) for line in block.rows if line.strip()), None)
+        if is_json and not seen and (line := next(filter(str.strip, block.rows), "")):
+            seen = True
+            with suppress(ValueError, RecursionError):  # it is refused where it is converted
+                look_at(json.loads(line))
         yield from block.converted(partial(_from_json, text=text) if is_json else _from_text, instead)
+
+
+def _note_unread(name: str, fields: Any, note: Note) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """`text` is read alone, as in a corpus; who has more beside it should know."""
+    beside = [other for other in ("title", "content") if isinstance(fields, dict) and fields.get(other)]
+    if beside and fields.get("text"):
+        both = "title,text" if "title" in beside else "text,content"
+        note(f"{name}: the text is text; not read: {', '.join(beside)} (--text {both} would read {beside[0]} too)")
 
 
 def _is_object(line: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from longtail.corpus import Texts
 from longtail.features.characters import characters
-from longtail.features.locating import Locator
+from longtail.features.grams import Grams
 from longtail.features.tokens import Subwords, Tokens, chunks
 from longtail.invariants import Unsound
 from longtail.kernels import bags
@@ -54,7 +54,7 @@ class Bagging:
         return (*word_tables(self.words), *piece_tables(self.pieces))
 
     @property
-    def subwords(self) -> Subwords | None:
+    def subwords(self) -> Subwords | Grams | None:
         """The tokenizer of the pieces."""
         return self.pieces.subwords if self.pieces else None
 
@@ -114,6 +114,8 @@ class Bagging:
         if self.subwords is not None and not self.subwords.is_plain:
             return None
         if not hasattr(self._here, "locator"):
+            from longtail.features.locating import Locator  # only explanations need it
+
             self._here.locator = Locator(self.reading)
         return self._here.locator.places(text, columns)
 
@@ -308,7 +310,9 @@ def piece_tables(tfidf: Tfidf | None) -> tuple[bags.Pieces, bags.Terms]:
             columns[term[0]] = column
     pairs, pair_columns = pair_tables(paired)
     terms_read = bags.Terms(columns, pairs, pair_columns, _idf(tfidf), int(tfidf.sublinear))
-    return trie(tfidf.subwords) if tfidf.subwords.is_plain else piece_tables(None)[0], terms_read
+    return trie(tfidf.subwords) if isinstance(tfidf.subwords, Subwords) and tfidf.subwords.is_plain else piece_tables(
+        None
+    )[0], terms_read
 
 
 def pair_tables(paired: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,11 @@ class Bags:
         """Learn words and their weights; where there is no text, take the features as they are given."""
         if documents.texts is None:
             return cls(documents.features.shape[1], None)  # type: ignore[union-attr]
-        tfidf = Tfidf.fit(documents.texts, options)
+        return cls.of(Tfidf.suited(documents.texts, options))
+
+    @classmethod
+    def of(cls, tfidf: Tfidf) -> Bags:
+        """Of a vocabulary that is there."""
         return cls(len(tfidf.vocabulary), tfidf)
 
     def check(self) -> None:

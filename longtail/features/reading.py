@@ -30,8 +30,11 @@ class Reader:
     def fit(cls, documents: Documents, options: TfidfOptions, subwords: int) -> Reader:
         """Learn words, and so many pieces of them; 0 learns none."""
         texts = documents.texts
-        pieces = Tfidf.fit(texts, options, Subwords.train(texts, subwords)) if subwords and texts is not None else None
-        return cls(Bags.fit(documents, options), pieces)
+        if not subwords or texts is None:
+            return cls(Bags.fit(documents, options), None)
+        # Pieces serve languages without spaces too, so words beside them may be what they are.
+        pieces = Tfidf.fit(texts, options, Subwords.train(texts, subwords))
+        return cls(Bags.of(Tfidf.fit(texts, options)), pieces)
 
     @property
     def vocabulary(self) -> list[str]:

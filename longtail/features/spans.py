@@ -22,6 +22,7 @@ import numpy as np
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
 from longtail.features.bags import Bags
+from longtail.features.grams import Grams, located
 from longtail.features.reading import Reader
 from longtail.features.tfidf import Tfidf
 from longtail.features.tokens import Subwords
@@ -47,8 +48,10 @@ class Token(NamedTuple):
     stop: int
 
 
-def tokens_of(text: str, subwords: Subwords | None) -> list[Token]:
+def tokens_of(text: str, subwords: Subwords | Grams | None) -> list[Token]:
     """The tokens that are counted of a text, known or not, in their order."""
+    if isinstance(subwords, Grams):
+        return [Token(*found) for found in located(text)]
     return words_of(text) if subwords is None else pieces_of(text, subwords)
 
 

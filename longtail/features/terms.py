@@ -9,6 +9,7 @@ import numpy as np
 
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
+from longtail.features.grams import Grams
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
 from longtail.kernels.terms import DOCUMENTS, FREE, LAST, count_pairs, count_tokens, find_slots
 from longtail.kernels.threads import in_threads
@@ -44,7 +45,7 @@ class Terms:
 
 
 def count_terms(
-    texts: Texts, ngrams: int = 1, min_df: int = 1, subwords: Subwords | None = None, threads: int | None = None
+    texts: Texts, ngrams: int = 1, min_df: int = 1, subwords: Subwords | Grams | None = None, threads: int | None = None
 ) -> Terms:
     """All terms in at least `min_df` documents; the same whatever the number of threads."""
     pieces = chunks(texts)
@@ -67,7 +68,7 @@ def count_terms(
     return Terms(names, tokens[order], counts[order])
 
 
-def _reader(names: list[str], subwords: Subwords | None) -> Read:
+def _reader(names: list[str], subwords: Subwords | Grams | None) -> Read:
     """A function from texts to tokens: i for names[i], UNKNOWN for any other."""
     if subwords is None:
         return Words(names).encode
@@ -96,7 +97,7 @@ def _count_words(pieces: list[Texts], threads: int | None) -> tuple[list[str], n
     return list(words), counts[: len(words)]
 
 
-def _count_subwords(subwords: Subwords, pieces: list[Texts]) -> tuple[list[str], np.ndarray]:
+def _count_subwords(subwords: Subwords | Grams, pieces: list[Texts]) -> tuple[list[str], np.ndarray]:
     counts, row = np.zeros((len(subwords.names), 3), np.int64), 0
     for piece in steps(pieces, "counting pieces of words"):  # the tokenizer has threads of its own
         tokens = subwords.encode(piece)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from longtail.config import setting
 from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.bagging import Bagging
+from longtail.features.grams import Grams, is_unspaced
 from longtail.features.terms import count_terms
 from longtail.features.tokens import Subwords
 from longtail.invariants import Array, agree
@@ -57,14 +58,14 @@ class Tfidf:
     vocabulary: list[str]  # the term of each column, in alphabetical order; a pair is "first second"
     idf: Annotated[np.ndarray, Array("terms", np.float32)]
     sublinear: bool
-    subwords: Subwords | None = None  # what the tokens are; None: words
+    subwords: Subwords | Grams | None = None  # what the tokens are; None: words
 
     @classmethod
     def fit(
         cls,
         texts: Texts,
         options: TfidfOptions = TfidfOptions(),  # noqa: B008 - frozen
-        subwords: Subwords | None = None,
+        subwords: Subwords | Grams | None = None,
         threads: int | None = None,
     ) -> Tfidf:
         """Choose the terms of the texts; the same whatever the number of threads."""
@@ -74,6 +75,13 @@ class Tfidf:
             raise ConfigError(f"max_df = {options.max_df}: every term is in more of the documents; raise it")
         idf = np.log((1 + len(texts)) / (1 + terms.counts[:, DOCUMENTS])) + 1
         return cls(terms.spelled(), idf.astype(np.float32), options.sublinear, subwords)
+
+    @classmethod
+    def suited(cls, texts: Texts, options: TfidfOptions = TfidfOptions()) -> Tfidf:  # noqa: B008 - frozen
+        """Terms of words; of texts in languages without spaces, terms of one to three characters."""
+        if not is_unspaced(texts):
+            return cls.fit(texts, options)
+        return cls.fit(texts, replace(options, ngrams=1), Grams.of(texts))
 
     def check(self) -> None:
         """Check that every term has a weight."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from longtail.errors import ConfigError, CorpusError
 from longtail.judge.calibration import reached, reliability
 from longtail.judge.frequencies import Frequencies
 from longtail.judge.metrics import Evaluation, evaluate_ranking
+from longtail.judge.per_label import f1_metrics
 from longtail.predict.labels import label_digest
 from longtail.predict.predictor import Predictor, model_of
 from longtail.ranking import Ranking, check_k
@@ -30,20 +32,63 @@ def evaluate(
     Propensities and deciles come from the label counts in the model's training data.  Labels are matched by id,
     so a corpus loaded separately may number them differently; true labels unknown to the model count as missed.
     """
+    return score(answer(model, corpus, ks), a, b)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """What a model answered to the documents of a corpus, beside the truth; columns are in the model's label order."""
+
+    model: Predictor
+    corpus: Corpus
+    ks: list[int]
+    ranking: Ranking
+    truth: sp.csr_array
+    filtered: sp.csr_array | None
+
+    def counted(self) -> tuple[Ranking, sp.csr_array]:
+        """Ranking and truth without the pairs that do not count."""
+        return without_filtered(self.ranking, self.truth, self.filtered)
+
+    def label(self, at: int) -> Label:
+        """The label of a column: those of the model, then those that only the corpus has."""
+        return self.model.labels[at] if at < len(self.model.labels) else self._unknown[at - len(self.model.labels)]
+
+    @cached_property
+    def _unknown(self) -> list[Label]:
+        known = {label.id for label in self.model.labels}
+        return [label for label in self.corpus.label_set if label.id not in known]
+
+    @property
+    def seen(self) -> Frequencies:
+        """Training documents of each column's label."""
+        unknown = self.truth.shape[1] - len(self.model.labels)
+        return Frequencies(np.pad(self.model.counts, (0, unknown)), self.model.about.corpus["documents"])
+
+
+def answer(model: Predictor, corpus: Corpus, ks: Sequence[int] = (1, 3, 5)) -> Answered:
+    """Rank the documents of a corpus as deep as their evaluation needs."""
     model, corpus, ks = model_of(model), one_split(corpus, "test"), _cut_offs(ks)
     if len(corpus) == 0:
         raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
     truth, filtered = in_model_order(model, corpus if model.own is None else without_own(corpus))
-    unknown = truth.shape[1] - len(model.labels)
-    seen = Frequencies(np.pad(model.counts, (0, unknown)), model.about.corpus["documents"])
     own = model.calibration.threshold if model.calibration else None
     ranking = model.rank(corpus.documents, max(DEPTH, own.k if own else 0, *ks) + spare(filtered))
-    scored = evaluate_ranking(ranking, truth, train=seen, a=a, b=b, ks=ks, filtered=filtered)
-    kept, true = without_filtered(ranking, truth, filtered)
+    return Answered(model, corpus, ks, ranking, truth, filtered)
+
+
+def score(answered: Answered, a: float = 0.55, b: float = 1.5) -> Evaluation:
+    """Every metric of the answers."""
+    model, corpus, ks = answered.model, answered.corpus, answered.ks
+    constants: dict[str, Any] = {"train": answered.seen, "a": a, "b": b, "ks": ks, "filtered": answered.filtered}
+    scored = evaluate_ranking(answered.ranking, answered.truth, **constants)
+    kept, true = answered.counted()
+    own = model.calibration.threshold if model.calibration else None
     about: dict[str, Any] = {"name": corpus.name, "fingerprint": corpus.fingerprint, "split": corpus.role}
     about |= {"documents": len(corpus), "labels": corpus.n_labels, "propensity": {"a": a, "b": b}}
     return dataclasses.replace(
         scored,
+        metrics=scored.metrics | f1_metrics(kept, true, ks),
         reliability=reliability(kept, true, max(ks)),
         threshold=None if own is None else reached(kept, true, own),
         corpus=about,

@@ -29,6 +29,7 @@ from longtail.errors import ConfigError, CorpusError, RankingError
 from longtail.judge.frequencies import N_DECILES, Frequencies, binary_of, inverse_propensity
 from longtail.judge.gains import METRICS, Metric, Pairs, recall
 from longtail.kernels.hits import FILTERED, NOWHERE, SOUND, find_places
+from longtail.progress import steps
 from longtail.ranking import Ranking
 from longtail.sparse import sp
 
@@ -263,7 +264,7 @@ def _true_pairs(
     labels: np.ndarray, truth: sp.csr_array, filtered: sp.csr_array | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(document, label, place) of every true pair that counts, in batches of documents."""
-    for rows in _batches(len(labels)):
+    for rows in steps(list(_batches(len(labels))), "comparing with the truth"):
         ranked, true = labels[rows], binary_of(truth[rows])
         without = sp.csr_array(true.shape, dtype=bool) if filtered is None else binary_of(filtered[rows])
         place, malformed = find_places(ranked, true, without)

@@ -8,8 +8,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from longtail.corpus import Texts
 from longtail.data.queries import Bad, Query
 from longtail.errors import ConfigError
+from longtail.predict.known_words import foreign
 from longtail.predict.predictor import Predictor, Suggestion
 
 Record = Query | Bad
@@ -29,8 +31,15 @@ class Answers:
     bad: int = 0
 
     def numbered(self, batches: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
-        """The batches, each with the number of records before it; bad ones are told as they come, the first of them."""
+        """The batches, each with the number of records before it.
+
+        Bad ones are told as they come, the first of them; so is a first batch in another language than the model's.
+        """
         for batch in batches:
+            if self.read == 0:
+                texts = Texts.of(record.text for record in batch if isinstance(record, Query))
+                for line in foreign(self.model, texts):
+                    self.say(f"careful: {line}")
             for record in batch:
                 if isinstance(record, Bad):
                     self.bad += 1

@@ -18,6 +18,7 @@ from longtail import store
 from longtail.corpus import Corpus, one_split
 from longtail.data.own_labels import related, without_own
 from longtail.errors import CorpusError, MissingExtraError
+from longtail.features.grams import is_unspaced
 from longtail.methods import method
 from longtail.predict.kept import keep
 from longtail.predict.opening import open_model
@@ -70,8 +71,9 @@ def _finished(name: str, corpus: Corpus, config: Any, run: Run, keep_documents: 
             _with_documents(model, corpus, run, wanted=True).save(finished)
     else:
         store.check_target(finished, store.MODEL)  # before hours are spent, not after
-        model = _trained(name, corpus, config, run)
-        _with_documents(model, corpus, run, wanted=keep_documents).save(finished)
+        model = _with_documents(_trained(name, corpus, config, run), corpus, run, wanted=keep_documents)
+        with run.watched("model"):
+            model.save(finished)
     # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
     # an open mapping does, so the model is read back either way.
     return open_model(finished)
@@ -97,9 +99,12 @@ def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # 
     if (own := related(corpus)) is not None:
         run.say("documents are labels themselves and never carry their own: it is not suggested, and not judged")
         corpus = without_own(corpus)
+    if corpus.documents.texts is not None and is_unspaced(corpus.documents.texts):
+        run.say("these texts have no spaces between words: they are read by pieces of one to three characters")
     with _needing_torch(name):
         model = method(name).fit(corpus, config, run)
-        check_answers(model.rank, corpus, run, _changed(config))
+        with run.watched("judged"):
+            check_answers(model.rank, corpus, run, _changed(config))
     chosen = _chosen_in_training(corpus) if run.validation else {}
     about = About(name, dataclasses.asdict(config), _described(corpus), run.validation, chosen=chosen)
     counts = np.bincount(corpus.labels.indices, minlength=corpus.n_labels)

@@ -76,7 +76,7 @@ def keep(corpus: Corpus) -> KeptDocuments:
     """Select the training documents to keep."""
     rows = chosen(corpus.labels, MOST)
     texts, labels = corpus.texts[rows], corpus.labels[rows]
-    tfidf = Tfidf.fit(texts, TfidfOptions(sublinear=True))
+    tfidf = Tfidf.suited(texts, TfidfOptions(sublinear=True))
     starts, words, weights = heaviest(tfidf.transform(texts), WORDS)
     by_label = sp.csr_array(labels.T)
     _, inside = first_of_runs(by_label.indptr, OF_A_LABEL)

@@ -18,6 +18,7 @@ from longtail.errors import ConfigError, CorpusError, ModelError, RunError
 from longtail.invariants import Unsound
 from longtail.judge.calibration import Calibration, Threshold
 from longtail.new_label import NewLabel
+from longtail.predict.card import write_card
 from longtail.predict.kept import KeptDocuments
 from longtail.predict.saving import write_model
 from longtail.ranking import Ranking, check_k, check_threshold
@@ -70,6 +71,7 @@ class About:
     chosen: dict[str, Any] = field(default_factory=dict)  # "settings", "weights", "calibration": by whose documents
     added: int = 0  # labels added after training: the last ones
     removed: tuple[int, ...] = ()  # indices of labels that are not suggested any more
+    evaluation: dict[str, Any] = field(default_factory=dict)  # for the card: see `card.kept_numbers`
 
     def check(self) -> None:
         """What later code asks for is there: documents trained on, and the fingerprints of those who chose."""
@@ -202,6 +204,7 @@ class Predictor:
         settings_of.path_of(directory, "directory")
         with store.whole_directory(store.named(directory), store.MODEL) as building:
             write_model(self, building)
+            write_card(self, building)
 
     def export(self, directory: str | Path, precision: str | None = None, max_size: int | None = None) -> Predictor:
         """Write the model in fewer bits and return it: int8 unless told, or what fits into so many bytes.

@@ -13,6 +13,7 @@ model/
 ├── label_counts.npy     training documents of each label
 ├── documents/           training documents that were kept to be shown in explanations
 ├── members/N/           an ensemble's members, each a model directory
+├── README.md            the model card, for people (card.py)
 └── manifest.json        sha256 of every file, written last
 """
 

@@ -211,10 +211,19 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator):
 # -- forms of X -----------------------------------------------------------------------------------------------------
 
 
+def _only_column(X: ArrayLike) -> ArrayLike:
+    """The column of a data frame or an array that has one, where it holds texts; anything else as it is."""
+    if sp.issparse(X) or getattr(X, "shape", ())[1:] != (1,):
+        return X
+    cells = np.asarray(X)[:, 0]
+    return cells if any(isinstance(cell, str) for cell in cells) else X
+
+
 def texts_of(X: ArrayLike) -> Iterable[str] | None:
     """X if it consists of texts, else None."""
     if isinstance(X, str):
         raise CorpusError("X is one text; put it in a list: [text]")
+    X = _only_column(X)
     if not iterable(X) or getattr(X, "ndim", 1) != 1:
         return None
     odd = next((row for row, item in enumerate(X) if not isinstance(item, str)), None)

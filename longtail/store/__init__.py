@@ -15,18 +15,21 @@ from __future__ import annotations
 from longtail.store.arrays import mapped_array, mapped_arrays, mapped_bytes
 from longtail.store.directory import delete, leftovers, sweep, whole_directory
 from longtail.store.files import json_text, read_json, read_object, sha256, write_json, write_whole
-from longtail.store.manifest import MANIFEST, finished, read_manifest, verify
+from longtail.store.manifest import CARD, MANIFEST, UNFINISHED, files_below, finished, read_manifest, verify
 from longtail.store.target import MODEL, VALUE, Kind, check_target, check_writable, named, told
 from longtail.store.values import read, read_parts, read_plain, result_type, write, write_parts
 
 __all__ = [
+    "CARD",
     "MANIFEST",
     "MODEL",
+    "UNFINISHED",
     "VALUE",
     "Kind",
     "check_target",
     "check_writable",
     "delete",
+    "files_below",
     "finished",
     "json_text",
     "leftovers",

@@ -12,6 +12,7 @@ from longtail.errors import ModelError
 from longtail.store.files import reach_disk, read_object, sha256, write_json
 
 MANIFEST = "manifest.json"
+CARD = "README.md"  # for people: named in the manifest, but nothing is read from it, and people may edit it
 UNFINISHED = ".unfinished"  # in a directory being written; locked while its writer lives
 
 
@@ -50,6 +51,15 @@ def named_in_manifest(directory: Path) -> set[str]:
     return ours | {MANIFEST, UNFINISHED}
 
 
+def edited_card(directory: Path) -> bool:
+    """Whether somebody wrote into the card of a model since it was saved."""
+    card = directory / CARD
+    try:
+        return card.is_file() and sha256(card) != json.loads((directory / MANIFEST).read_text("utf-8"))["sha256"][CARD]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
 def verify(directory: Path) -> None:
     """Raise unless every file has the bytes that were written, and no unknown file could be read as one of them."""
     if not directory.is_dir():
@@ -81,6 +91,8 @@ def _expected(directory: Path, digests: dict[str, str]) -> Iterator[tuple[Piece,
     """What to hash, and its digest: files, or where a manifest has their digests, the pieces of large ones."""
     known = read_object(directory / MANIFEST).get("pieces", {})
     for name, digest in digests.items():
+        if name == CARD:
+            continue
         path, of_pieces = directory / name, known.get(name) if isinstance(known, dict) else None
         if isinstance(of_pieces, list) and len(of_pieces) == len(_pieces(path)):
             yield from zip(_pieces(path), of_pieces)
@@ -91,7 +103,7 @@ def _expected(directory: Path, digests: dict[str, str]) -> Iterator[tuple[Piece,
 def _verify_names(directory: Path, digests: dict[str, str]) -> None:
     """Raise unless the files that could be ours are exactly those in the manifest."""
     for name in digests:
-        if not (directory / name).is_file():
+        if name != CARD and not (directory / name).is_file():
             raise ModelError(f"{directory / name}: missing; copy the model again or save it anew")
     for path in _files_of_ours(directory):
         if str(path.relative_to(directory)) not in digests:

@@ -13,7 +13,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from longtail.errors import ConfigError, LongtailError, ModelError, system_error
-from longtail.store.manifest import files_below, finished, named_in_manifest
+from longtail.store.manifest import CARD, edited_card, files_below, finished, named_in_manifest
 
 
 @dataclass(frozen=True)
@@ -105,4 +105,6 @@ def not_ours(directory: Path, mark: str, name: str) -> str | None:
         run = f"; the model of a run is {directory / 'model'}" if finished(directory / "model") else ""
         return f"exists already and is not {name}{run}"
     others = [path for path in files_below(directory) if str(path.relative_to(directory)) not in ours]
+    if edited_card(directory):
+        return f"{CARD} in it was edited, and would be lost"
     return f"{others[0].relative_to(directory)} is in it, is not part of {name}, and would be lost" if others else None

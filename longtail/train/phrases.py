@@ -62,6 +62,9 @@ PHRASES = {
     "ranker-features": "weighing words for the sparse ranker",
     "ranker": "training the sparse ranker",
     "weighed": "weighing both rankers against each other",
+    # the end
+    "judged": "ranking some training documents to check the model",
+    "model": "writing the model",
 }
 
 

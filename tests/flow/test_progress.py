@@ -50,7 +50,8 @@ def on_terminal(*words: object) -> str:
 
 def test_a_terminal_shows_a_bar_for_every_stage_in_words(corpus: Path, tmp_path: Path):
     shown = on_terminal("train", "linear", corpus, "--run", tmp_path / "run")
-    for phrase in ("learning the vocabulary", "weighing the words", "grouping labels", "training the classifiers"):
+    for phrase in ("learning the vocabulary", "weighing the words", "grouping labels", "training the classifiers",
+                   "ranking some training documents", "writing the model"):  # fmt: skip
         assert re.search(rf"━{{12}} 100 % took \d+ s +{phrase}", shown), phrase
     assert " …" not in shown and "tree-1" not in shown
 
@@ -60,8 +61,10 @@ def test_a_log_gets_one_line_a_stage_and_a_finished_stage_says_nothing(corpus: P
     first = subprocess.run(train, capture_output=True, text=True, check=True)
     stages = [line for line in first.stderr.splitlines() if line.endswith(" …")]
     assert stages[:2] == ["learning the vocabulary …", "weighing the words of documents …"]
-    assert len(stages) == len(set(stages)) == len(list((tmp_path / "run/stages").iterdir()))
+    assert stages[-2:] == ["ranking some training documents to check the model …", "writing the model …"]
+    assert len(stages) == len(set(stages)) == len(list((tmp_path / "run/stages").iterdir())) + 2
     assert first.stdout == "" and "━" not in first.stderr
     (tmp_path / "run/model").rename(tmp_path / "model")
     again = subprocess.run(train, capture_output=True, text=True, check=True)
-    assert " …" not in again.stderr and again.stdout == ""
+    checked = ["ranking some training documents to check the model …", "writing the model …"]
+    assert [line for line in again.stderr.splitlines() if " …" in line] == checked and again.stdout == ""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from longtail.corpus import Splits
 from tests.flow.test_cli import longtail, refused, worked
 from tests.planted import word
+from tests.serving import running
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +82,39 @@ def test_predict_reads_the_columns_it_is_told(model: Path, tmp_path: Path):
     assert worked(longtail("predict", model, tmp_path / "q.jsonl", "--text", "head,blurb"))
     told = longtail("predict", model, tmp_path / "q.jsonl", "--text", "other", "--strict")
     assert "needs a string other, as --text says; its fields are: blurb, head" in refused(told)
+
+
+def test_four_commands_to_a_served_model_and_each_says_the_next(planted: Splits, tmp_path: Path):
+    """A spreadsheet's CSV with columns of other names and ; between labels: every command but the first is printed."""
+    corpus = planted.train
+    rows = np.split(corpus.labels.indices, corpus.labels.indptr[1:-1])
+    cells = [";".join(word(int(label)) for label in row) for row in rows]
+    lines = [f"{at},{text},{cell}" for at, (text, cell) in enumerate(zip(corpus.texts, cells))]
+    (tmp_path / "articles.csv").write_text("\n".join(["Nr,Abstract,Keywords", *lines, ""]))
+    said = told(tmp_path, "longtail describe articles.csv")
+    assert "labels have ';' between them" in said
+    said = told(tmp_path, following("next: ", said))
+    said = told(tmp_path, following("next: ", said))
+    serve = following("use it: ", said)
+    assert serve.split()[:2] == ["longtail", "serve"]
+    with running(tmp_path / serve.split()[2]) as server:
+        best = server.predict(texts=[corpus.texts[0]], k=1).json["results"][0]["labels"][0]
+    assert best["name"] in cells[0].split(";")
+    judge = following("judge it: ", said)
+    assert "P@1" in subprocess.run(python(judge), cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+
+def following(words: str, said: str) -> str:
+    """The command that is printed behind these words."""
+    (line,) = (line for line in said.splitlines() if line.startswith(words))
+    return line.removeprefix(words).partition("   ")[0]
+
+
+def python(command: str) -> list[str]:
+    name, *words = shlex.split(command)
+    assert name == "longtail"
+    return [sys.executable, "-m", "longtail", *words]
+
+
+def told(place: Path, command: str) -> str:
+    return subprocess.run(python(command), cwd=place, capture_output=True, text=True, check=True).stderr

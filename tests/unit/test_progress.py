@@ -40,15 +40,27 @@ def test_without_a_terminal_a_stage_says_its_name_then_at_most_a_line_a_minute(c
         work(clock, 2000, 0.25)
     assert said[0] == (0, "grouping labels …")
     assert said[1] == (5, "grouping labels: 1 %, about 8 minutes left")
-    times = [time for time, _ in said[1:]]
+    times = [time for time, _ in said[1:-1]]
     assert np.diff(times).min() >= 60 and 7 <= len(times) <= 9
-    assert said[-1][1] == "grouping labels: 97 %, about 15 seconds left"
+    assert said[-2][1] == "grouping labels: 97 %, about 15 seconds left"
+    assert said[-1] == (500, "grouping labels: took 8 min")
 
 
-def test_a_short_stage_says_its_name_alone(clock: SimpleNamespace):
+def test_a_stage_of_seconds_says_how_long_it_took_and_a_shorter_one_its_name_alone(clock: SimpleNamespace):
     said: list[str] = []
     with Stage("grouping labels", said.append):
         work(clock, 20, 1.0)
+    assert said == ["grouping labels …", "grouping labels: took 20 s"]
+    with Stage("weighing words", said.append):
+        work(clock, 20, 0.2)
+    assert said[2:] == ["weighing words …"]
+
+
+def test_a_stage_that_fails_does_not_say_how_long_it_took(clock: SimpleNamespace):
+    said: list[str] = []
+    with pytest.raises(ValueError), Stage("grouping labels", said.append):
+        clock.now += 20
+        raise ValueError
     assert said == ["grouping labels …"]
 
 
@@ -57,7 +69,8 @@ def test_several_counts_of_a_stage_share_its_line_a_minute(clock: SimpleNamespac
     with Stage("training", said.append):
         for part in ("ranking", "solving", "ranking", "solving"):
             work(clock, 500, 0.1, part)
-    assert len(said) == 1 + 4 and said[1] == "training: ranking, 10 %, about 45 seconds left"
+    assert len(said) == 1 + 4 + 1 and said[1] == "training: ranking, 10 %, about 45 seconds left"
+    assert said[-1] == "training: took 3 min"
 
 
 def test_the_time_left_forgets_what_was_done_first_which_may_compile(clock: SimpleNamespace):
@@ -75,7 +88,7 @@ def test_of_counts_inside_each_other_the_outer_one_is_told(clock: SimpleNamespac
     with Stage("training", said.append):
         for _ in steps(range(10), "outer"):
             work(clock, 10, 3.0, "inner")
-    assert len(said) == 6 and all("outer" in line for line in said[1:])
+    assert len(said) == 7 and all("outer" in line for line in said[1:-1]) and said[-1] == "training: took 5 min"
 
 
 def test_work_without_a_stage_tells_when_it_takes_long(clock: SimpleNamespace, request: pytest.FixtureRequest):
@@ -102,7 +115,7 @@ def test_a_silent_stage_inside_one_that_is_told_stays_silent(clock: SimpleNamesp
     said: list[str] = []
     with Stage("outer", said.append), Stage("inner", None):
         work(clock, 100, 10.0)
-    assert said == ["outer …"]
+    assert said == ["outer …", "outer: took 17 min"]
 
 
 # -- bars -----------------------------------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ class TokenSource:
     def features(self, corpus: Corpus) -> tuple[sp.csr_array, sp.csr_array | None]:
         """TF-IDF of words, since a transformer has no sparse features."""
         known = None if self.reader is None else self.reader.words.tfidf
-        tfidf = known or Tfidf.fit(corpus.texts, self.words)
+        tfidf = known or Tfidf.suited(corpus.texts, self.words)
         return tfidf.transform(corpus.texts), label_text_bags(tfidf, corpus.label_set)
 
     def names(self, names: Texts, most: int) -> NamedTokens:

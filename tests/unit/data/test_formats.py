@@ -176,3 +176,22 @@ def test_blocks_of_any_size_give_the_same_corpus(tmp_path: Path, monkeypatch: py
         pieces = loaded(tmp_path / "pieces" / layout, files)
         assert pieces.train.fingerprint == whole[layout].train.fingerprint
         assert pieces.test.fingerprint == whole[layout].test.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("files", "texts"),
+    [
+        ({"train.jsonl": '{"text": "a", "labels": ["x"]}\n\n  \n{"text": "b", "labels": ["y"]}\n'}, ["a", "b"]),
+        ({"train.csv": "text,labels\na,x\n\nb,y\n"}, ["a", "b"]),
+        ({"train.tsv": "text\tlabels\na\tx\n\nb\ty\n"}, ["a", "b"]),
+        ({"train.txt": "__label__x a\n\n__label__y b\n"}, ["a", "b"]),
+        ({"train_texts.txt": "a\n\nb\n", "train_labels.txt": "x\n\ny\n"}, ["a", "", "b"]),
+    ],
+    ids=["jsonl", "csv", "tsv", "fasttext", "lines that belong together"],
+)
+def test_a_blank_line_is_no_document_but_where_lines_of_two_files_belong_together(
+    files: dict[str, str], texts: list[str], tmp_path: Path
+):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    assert list(load(tmp_path).train.texts) == texts

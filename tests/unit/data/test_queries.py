@@ -154,6 +154,29 @@ def test_a_blank_line_is_an_empty_text_among_json_lines_too(tmp_path: Path):
     assert queries_in(tmp_path / "q", data) == [Query(""), Query("x", 1), Query(""), Query("y"), Query("")]
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("q.jsonl", b'\n{"text": "x", "title": "y"}\n{"text": "z"}\n'),
+        ("q", b'{"text": "x", "title": "y"}\n{"text": "z"}'),
+        ("q.csv", b"title,text\ny,x\n,z\n"),
+    ],
+)
+def test_a_title_beside_a_text_is_not_read_and_that_is_said(name: str, data: bytes, tmp_path: Path):
+    (tmp_path / name).write_bytes(data)
+    said: list[str] = []
+    batches = list(read_queries(str(tmp_path / name), note=said.append))
+    assert [query.text for batch in batches for query in batch if query.text] == ["x", "z"]
+    assert said == [f"{name}: the text is text; not read: title (--text title,text would read title too)"]
+
+
+def test_a_text_alone_is_nothing_to_speak_of(tmp_path: Path):
+    (tmp_path / "q.jsonl").write_text('{"text": "x", "year": 3}\n{"title": "a", "content": "b"}\n')
+    said: list[str] = []
+    list(read_queries(str(tmp_path / "q.jsonl"), note=said.append))
+    assert said == []
+
+
 # -- what is wrong --------------------------------------------------------------------------------------------------
 
 

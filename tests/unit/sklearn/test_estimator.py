@@ -129,6 +129,22 @@ def test_data_frames_and_series_serve(tagger: ExtremeClassifier, matrix: np.ndar
     assert fitted.feature_names_in_.tolist() == features.columns.tolist()
 
 
+def test_one_column_of_texts_serves(tagger: ExtremeClassifier):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    expected = tagger.predict(TEXTS)
+    for frame in (
+        pandas.DataFrame({"text": TEXTS}),
+        pandas.DataFrame({"text": TEXTS}, dtype="string"),
+        polars.DataFrame({"text": TEXTS}),
+        np.array(TEXTS)[:, None],
+        np.array(TEXTS, object)[:, None],
+    ):
+        assert clone(tagger).fit(frame, TAGS).predict(frame) == expected
+        assert tagger.predict(frame) == expected
+    with pytest.raises(CorpusError, match="row 1 of X is no text"):
+        tagger.predict(pandas.DataFrame({"text": [TEXTS[0], None]}))
+
+
 @pytest.mark.parametrize("name", TAKE_FEATURES)
 def test_features_may_be_negative(name: str):
     rng = np.random.default_rng(0)
