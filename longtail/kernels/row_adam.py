@@ -33,7 +33,8 @@ def move_rows(
     )  # fmt: skip
 
 
-@compiled
+# numpy's division: Python's would look for zeros, which keeps the loop out of vector registers (2.8 times as long).
+@compiled(error_model="numpy")
 def _move_rows(table, first, second, rows, gradients, start, stop, rate, correct):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     one = np.float32(1)
     for at in range(start, stop):
