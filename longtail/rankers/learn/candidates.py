@@ -33,7 +33,9 @@ class Candidates:
 
 def together(true: sp.csr_array, drawn: np.ndarray) -> Candidates:
     """Shared candidates: the true labels of all documents of the batch, and the sampled ones (ignoring PAD)."""
-    labels = of_few_sizes(in_order(np.append(true.indices, drawn[drawn != PAD])), true.indices)
+    labels = in_order(np.append(true.indices, drawn[drawn != PAD]))
+    if len(labels) < true.shape[1]:  # all labels are as many in every batch
+        labels = of_few_sizes(labels, true.indices)
     targets = np.zeros((true.shape[0], len(labels)), np.float32)
     targets[row_of(true.indptr), np.searchsorted(labels, true.indices)] = 1
     return Candidates(labels, targets)

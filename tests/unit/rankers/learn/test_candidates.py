@@ -60,6 +60,12 @@ def test_many_candidates_are_cut_to_a_multiple_of_a_size_without_losing_true_lab
     assert met.labels.tolist() == sorted(set(met.labels.tolist())) and met.targets.sum() == true.nnz
 
 
+def test_all_labels_are_all_candidates():
+    n_labels = MANY * SIZE + 701
+    true = sp.csr_array(([1.0], ([0], [5])), shape=(1, n_labels))
+    assert together(true, np.arange(n_labels)).labels.tolist() == list(range(n_labels))
+
+
 def test_apart_each_meets_its_own_and_nothing_else():
     met = apart(TRUE, np.array([0, 2, 2, 4]), np.array([4, 0, 3, 2]), with_true=False)
     assert pairs(met) == [{0: 0, 4: 1}, {}, {2: 1, 3: 0}]
