@@ -17,6 +17,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("mscm",),
     ("nearest",),
     ("steps",),
+    ("training",),
     ("elias_scaling",),
     ("transformer",),
     ("transformer_answers",),

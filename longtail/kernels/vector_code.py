@@ -257,6 +257,43 @@ def as_float(context, number):
 
 
 @intrinsic
+def widened(context, number):
+    """A float32, or the bits of a bfloat16, as a float32."""
+
+    def code(context, builder, signature, arguments):
+        if number == types.float32:
+            return arguments[0]
+        return builder.bitcast(builder.shl(builder.zext(arguments[0], _INT32), _INT32(16)), _FLOAT)
+
+    return types.float32(number), code
+
+
+@intrinsic
+def narrowed(context, number, like):
+    """A float32 in the type of `like`: itself, or the bits of the nearest bfloat16, of two as near the even one."""
+
+    def code(context, builder, signature, arguments):
+        if like == types.float32:
+            return arguments[0]
+        bits = builder.bitcast(arguments[0], _INT32)
+        odd = builder.and_(builder.lshr(bits, _INT32(16)), _INT32(1))
+        rounded = builder.add(builder.add(bits, _INT32(0x7FFF)), odd)
+        return builder.trunc(builder.lshr(rounded, _INT32(16)), _INT16)
+
+    return like(types.float32, like), code
+
+
+@intrinsic
+def of_bits(context, bits):
+    """The float32 with these bits."""
+
+    def code(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], _FLOAT)
+
+    return types.float32(types.int32), code
+
+
+@intrinsic
 def reaching(context, numbers, at, least):
     """Which of the LANES float32 numbers from a place on are at least as large: a bit each, the lowest bit first."""
 

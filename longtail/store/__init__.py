@@ -12,7 +12,7 @@ dataclasses of these: all readable from other languages.
 
 from __future__ import annotations
 
-from longtail.store.arrays import mapped_array, mapped_arrays, mapped_bytes
+from longtail.store.arrays import let_go, mapped_array, mapped_arrays, mapped_bytes
 from longtail.store.directory import delete, leftovers, sweep, whole_directory
 from longtail.store.files import json_text, read_json, read_object, sha256, write_json, write_whole
 from longtail.store.manifest import CARD, MANIFEST, UNFINISHED, files_below, finished, read_manifest, verify
@@ -33,6 +33,7 @@ __all__ = [
     "finished",
     "json_text",
     "leftovers",
+    "let_go",
     "mapped_array",
     "mapped_arrays",
     "mapped_bytes",

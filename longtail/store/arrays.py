@@ -65,3 +65,12 @@ def _view(file: np.ndarray, start: int, about: dict[str, Any]) -> np.ndarray:
     if not view.flags.aligned:
         raise ValueError("numbers that do not begin where a processor reads them")
     return view
+
+
+def let_go(array: np.ndarray) -> None:
+    """Give the memory of a mapped file back, which is read from disk when it is used again; no effect elsewhere."""
+    owner: Any = array
+    while isinstance(owner, (np.ndarray, memoryview)):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        owner.madvise(mmap.MADV_DONTNEED)

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -112,6 +113,11 @@ def _below(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
 
 
 # -- a finished training ------------------------------------------------------------------------------------------
+
+
+def mapped_weights(place: Path) -> dict[str, np.ndarray]:
+    """The weights of a finished training, mapped: they take memory only while they are read."""
+    return store.mapped_arrays(place / "final" / TENSORS)
 
 
 def finish(place: Path, state: dict[str, Any], model: nn.Module) -> None:

@@ -22,6 +22,7 @@ threads, and a checkpoint holds no generator state.
 from __future__ import annotations
 
 import dataclasses
+import gc
 import math
 import signal
 import threading
@@ -77,6 +78,8 @@ def train(
         with seeded(seed, device), stop_requests() as asked:
             training.go(optim.epochs if until is None else min(until, optim.epochs), asked)
         training.finish() if training.is_over else training.save()
+    del training
+    gc.collect()  # moments and averages are in cycles, and many times as large as what makes Python look for these
     return model.eval()
 
 

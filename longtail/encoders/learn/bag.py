@@ -213,12 +213,13 @@ class LearningBag(nn.Module):
         """Parameters of the block."""
         return list(self.block.parameters())
 
-    def export(self) -> TokenBag:
-        """Export to NumPy for inference."""
+    def export(self, as_view: bool = False) -> TokenBag:
+        """Export to NumPy for inference; `as_view` shares the memory of the token vectors, and changes with them."""
         learning = self.training
         self.eval()
+        vectors = self.vectors.detach().cpu().numpy() if as_view else array(self.vectors)
         with torch.no_grad():
-            exported = TokenBag(self.reader, array(self.vectors), self.block.export())
+            exported = TokenBag(self.reader, vectors, self.block.export())
         self.train(learning)
         return exported
 

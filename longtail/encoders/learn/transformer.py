@@ -158,8 +158,8 @@ class LearningTransformer(nn.Module):
         """All other trainable parameters."""
         return self.layers.dense
 
-    def export(self) -> Transformer:
-        """Export to NumPy for inference."""
+    def export(self, as_view: bool = False) -> Transformer:
+        """Export to NumPy for inference; always a copy, which is small beside a table of token vectors."""
         return self.layers.export()
 
 

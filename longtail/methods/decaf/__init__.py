@@ -57,13 +57,14 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) 
 
 def grow(data: Data, surrogate: Encoder, config: Config, run: Run, number: int, variant: Variant) -> Instance:
     """Train modules II to IV of one instance, from the encoder of module I."""
-    from longtail.methods.decaf.learn import cluster_by_vectors, learn_ranker, learn_shortlister
+    from longtail.methods.decaf.learn import cluster_by_vectors, learn_ranker, learn_shortlister, rest
 
     source, labels, size, seed = data.source, data.labels, config.labels_per_cluster, config.seed + number
     clusters = run.stage(f"clusters-{number}", cluster_by_vectors, labels, source, surrogate, size, seed)
     shortlister = learn_shortlister(data, clusters, surrogate, variant, config, run, number)
     read = source.read_train()
     opened = run.stage(f"shortlists-{number}", shortlists, read, labels, clusters, shortlister, config.recall)
+    rest(shortlister.encoder)
     start = source.first if config.afresh and not variant.lite else shortlister.encoder
     ranker = learn_ranker(data, clusters, opened, start, variant, config, run, number)
     in_order = replace(ranker, rows=replace(ranker.rows, clusters=clusters))

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.corpus import PAD, Corpus
+from longtail.encoders.bag import TokenBag
 from longtail.encoders.encoder import Encoder
 from longtail.encoders.label_texts import TextRows
 from longtail.encoders.learn.bag import BLOCK_SHARE, Block
@@ -29,6 +30,7 @@ from longtail.encoders.learn.batches import ReadTexts
 from longtail.encoders.learn.encoder import LearningEncoder, Source
 from longtail.index.clusters import Clusters, balanced_clusters
 from longtail.index.partition import cluster_targets, in_cluster_order, members_of
+from longtail.kernels.csr import take
 from longtail.methods.decaf.model import Scorer
 from longtail.methods.decaf.settings import Config, Module, Parts, Variant
 from longtail.methods.shared.learn.groups import dense_group, encoder_groups, table_group
@@ -37,6 +39,8 @@ from longtail.methods.shared.preparation import cluster_labels
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.rankers.learn.label_rows import LearningRows
 from longtail.shortlist import Shortlist
+from longtail.store import let_go
+from longtail.train.checkpoint import mapped_weights
 from longtail.train.loop import seeded
 from longtail.train.optim import Group
 from longtail.train.run import Run
@@ -73,7 +77,7 @@ def learn_surrogate(data: Data, clusters: Clusters, config: Config, run: Run) ->
     meetings = against_clusters(data, clusters, config)
     network = started(data, meetings, data.source.first, "text", config.surrogate, config)
     trained(network, "surrogate", config.surrogate, config, run, config.seed)
-    return network.encoder.export()
+    return network.finished("surrogate", run).encoder
 
 
 def learn_shortlister(
@@ -84,8 +88,9 @@ def learn_shortlister(
     # Table 6 randomises the refinement of labels only, not of clusters.
     parts: Parts = "both" if variant.parts == "no-init" else variant.parts
     network = started(data, meetings, start, parts, config.shortlister, config, variant.lite)
-    trained(network, f"shortlister-{number}", config.shortlister, config, run, config.seed + number)
-    return network.scorer()
+    name = f"shortlister-{number}"
+    trained(network, name, config.shortlister, config, run, config.seed + number)
+    return network.finished(name, run)
 
 
 def learn_ranker(
@@ -100,9 +105,9 @@ def learn_ranker(
     meetings = Meetings(texts, labels, rows, config.negatives, clusters.starts, opened, pool)
     dropped = config.bag.words_dropped
     network = started(data, meetings, start, variant.parts, config.ranker, config, variant.lite, dropped)
-    average_from = config.optim.average_from
-    trained(network, f"ranker-{number}", config.ranker, config, run, config.seed + number, average_from)
-    return network.scorer()
+    name = f"ranker-{number}"
+    trained(network, name, config.ranker, config, run, config.seed + number, config.optim.average_from)
+    return network.finished(name, run)
 
 
 def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
@@ -138,7 +143,7 @@ class Network(nn.Module):
         """Encode label texts and, except before the first epoch, update the hard negatives."""
         self.encoder.start_epoch(epoch)
         if self.pool is not None and epoch > 0:
-            self.meetings.sharpen(self.scorer(), self.read)
+            self.meetings.sharpen(self.scorer(as_view=True), self.read)
             self.train()
 
     def loss(self, batch: Meeting) -> Tensor:
@@ -156,10 +161,18 @@ class Network(nn.Module):
             *dense_group("label texts", self.labels.dense, BLOCK_SHARE * optim.row_lr, optim),
         ]
 
-    def scorer(self) -> Scorer:
-        """Export to NumPy: a document encoder, and a row for every label."""
+    def scorer(self, as_view: bool = False) -> Scorer:
+        """Export to NumPy: a document encoder, which may share its memory, and a row for every label."""
         self.eval()
-        return Scorer(self.encoder.export(), self.labels.export())
+        return Scorer(self.encoder.export(as_view), self.labels.export())
+
+    def finished(self, name: str, run: Run) -> Scorer:
+        """Export after the training of this name; token vectors are mapped from disk, so that they can be let go."""
+        scorer = self.scorer(as_view=True)
+        if not isinstance(scorer.encoder, TokenBag):
+            return scorer
+        vectors = mapped_weights(run.directory / "training" / name)["encoder.vectors"]
+        return replace(scorer, encoder=replace(scorer.encoder, vectors=vectors))
 
 
 def started(
@@ -167,7 +180,8 @@ def started(
     frozen: bool = False, words_dropped: float = 0.0,
 ) -> Network:  # fmt: skip
     """An initial network with rows of these parts."""
-    start = start.as_start()
+    given, start = start, start.as_start()
+    rest(given)
     with seeded(config.seed):
         refinement = None if parts == "text" else _refinement(data.source, start, meetings.rows, parts)
         read = None if parts == "refinement" else Block(start.dim, module.dropout)
@@ -178,6 +192,12 @@ def started(
             table.requires_grad_(False)
     rows.sums = encoder.of_labels  # for exports; batches encode their own label texts
     return Network(encoder, rows, meetings, data.source.read_train())
+
+
+def rest(encoder: Encoder) -> None:
+    """Give the memory of mapped token vectors back until they are read again."""
+    if isinstance(encoder, TokenBag):
+        let_go(encoder.vectors)
 
 
 def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) -> Tensor:
@@ -258,7 +278,15 @@ class Meetings:
     def sharpen(self, scorer: Scorer, read: Any) -> None:  # noqa: ANN401 - tokenized documents
         """Fill the pools with the best-scoring labels of the opened clusters."""
         assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
-        names, sure = np.arange(self.labels.shape[1], dtype=np.int32), np.ones(self.opened.shape, np.float32)
-        vectors = scorer.vectors(read)
+        names = np.arange(self.labels.shape[1], dtype=np.int32)
         rows = replace(scorer.rows, clusters=Clusters(names, self.cluster_starts))
-        self.pool[:] = rows.top_inside(vectors, Shortlist(self.opened, sure), self.pool.shape[1]).labels
+        vectors = None if isinstance(read, tuple) else scorer.vectors(read)  # bags are encoded as they are needed
+        for start in range(0, len(self.pool), SHARPENED):
+            some = np.arange(start, min(start + SHARPENED, len(self.pool)))
+            here = scorer.vectors(take(read, some)) if vectors is None else vectors[some]
+            opened = Shortlist(self.opened[some], np.ones((len(some), self.opened.shape[1]), np.float32))
+            self.pool[some] = rows.top_inside(here, opened, self.pool.shape[1]).labels
+        let_go(self.opened)
+
+
+SHARPENED = 16_384  # documents whose pools are filled at once

@@ -18,6 +18,7 @@ from torch import Tensor
 from longtail.corpus import PAD
 from longtail.encoders.learn.batches import Input, ReadTexts
 from longtail.kernels import label_rows
+from longtail.kernels.logistic import logistic
 from longtail.rankers.learn.losses import masked_bce_per_document
 
 
@@ -32,10 +33,27 @@ class Candidates:
 
 def together(true: sp.csr_array, drawn: np.ndarray) -> Candidates:
     """Shared candidates: the true labels of all documents of the batch, and the sampled ones (ignoring PAD)."""
-    labels = np.union1d(true.indices, drawn[drawn != PAD])
+    labels = in_order(np.append(true.indices, drawn[drawn != PAD]))
+    if len(labels) < true.shape[1]:  # all labels are as many in every batch
+        labels = of_few_sizes(labels, true.indices)
     targets = np.zeros((true.shape[0], len(labels)), np.float32)
     targets[row_of(true.indptr), np.searchsorted(labels, true.indices)] = 1
     return Candidates(labels, targets)
+
+
+def of_few_sizes(labels: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Many labels without a few that are not true, so that their number is a multiple of SIZE.
+
+    Libraries that multiply matrices compile code for every new shape, which takes longer than the product.
+    """
+    spare = len(labels) % SIZE
+    if not spare or len(labels) < MANY * SIZE:
+        return labels
+    others = np.flatnonzero(~np.isin(labels, true))
+    return np.delete(labels, others[:: max(len(others) // spare, 1)][:spare])
+
+
+SIZE, MANY = 64, 16
 
 
 def apart(true: sp.csr_array, starts: np.ndarray, shortlists: np.ndarray, with_true: bool) -> Candidates:
@@ -93,10 +111,47 @@ def meeting(texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_lab
 
 def meeting_loss(documents: Tensor, rows: Tensor, biases: Tensor, batch: Meeting) -> Tensor:
     """Binary cross-entropy, summed over the candidates of a document, mean over documents."""
-    if batch.shortlist is None:
-        logits = torch.addmm(biases, documents, rows.T).float()  # bfloat16 products, but the loss is summed in float32
-        return F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum") / len(logits)
-    return shortlist_loss(documents, rows, biases, batch.shortlist, batch.targets)
+    if batch.shortlist is not None:
+        return shortlist_loss(documents, rows, biases, batch.shortlist, batch.targets)
+    return table_loss(documents, rows, biases, batch.targets)
+
+
+def table_loss(documents: Tensor, rows: Tensor, biases: Tensor, targets: Tensor) -> Tensor:
+    """The same where all documents share the candidates: every row is scored, (documents, rows)."""
+    if documents.device.type == "cpu":
+        return _CompiledTableLoss.apply(documents, rows, biases, targets)
+    return table_loss_plainly(documents, rows, biases, targets)
+
+
+def table_loss_plainly(documents: Tensor, rows: Tensor, biases: Tensor, targets: Tensor) -> Tensor:
+    """`table_loss` in plain torch: the reference, and the implementation for other devices."""
+    logits = torch.addmm(biases, documents, rows.T).float()  # bfloat16 products, but the loss is summed in float32
+    return F.binary_cross_entropy_with_logits(logits, targets, reduction="sum") / len(logits)
+
+
+class _CompiledTableLoss(torch.autograd.Function):
+    """Loss and gradient of the logits are found in one pass; autocast decides how the matrices are multiplied."""
+
+    @staticmethod
+    def forward(ctx, documents: Tensor, rows: Tensor, biases: Tensor, targets: Tensor) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        kind = torch.bfloat16 if torch.is_autocast_enabled("cpu") else torch.float32
+        documents, rows = documents.detach().to(kind), rows.detach().to(kind)
+        logits = bits(documents @ rows.T)
+        loss, gradient, ctx.of_biases = logistic(logits, biases.detach().float().numpy(), targets.numpy())
+        ctx.save_for_backward(documents, rows, torch.from_numpy(gradient).view(kind))
+        return torch.tensor(loss / max(len(documents), 1))
+
+    @staticmethod
+    def backward(ctx, scale: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
+        documents, rows, gradient = ctx.saved_tensors
+        scale = scale / max(len(documents), 1)
+        of_documents, of_rows = (gradient @ rows).float() * scale, (gradient.T @ documents).float() * scale
+        return of_documents, of_rows, torch.from_numpy(ctx.of_biases) * scale, None
+
+
+def bits(tensor: Tensor) -> np.ndarray:
+    """A tensor as array; of bfloat16, which NumPy does not have, the bits as uint16."""
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def shortlist_loss(documents: Tensor, rows: Tensor, biases: Tensor, shortlist: Tensor, targets: Tensor) -> Tensor:

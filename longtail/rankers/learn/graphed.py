@@ -16,7 +16,7 @@ from longtail.kernels import paths
 from longtail.kernels.paths import best_labels
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
-from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_rows
+from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_loss, table_rows
 from longtail.rankers.learn.label_rows import LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
 
@@ -169,10 +169,10 @@ class GraphHeads(nn.Module):
         """
         walk, targets = self.router.walk(documents, positives), one_hot(positives, candidates)
         rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
-        logits, inside = torch.addmm(biases, documents, rows.T), torch.ones_like(targets)
         if self.alone:  # only beliefs in true labels are needed
-            ranking = masked_bce_per_document(logits, targets, inside)
+            ranking = table_loss(documents, rows, biases, targets.float())
             return self._with_recall(ranking, walk.log_beliefs_in(array_of(positives).astype(np.int32)))
+        logits, inside = torch.addmm(biases, documents, rows.T), torch.ones_like(targets)
         met = np.broadcast_to(candidates.astype(np.int32), targets.shape)
         log_beliefs = walk.log_beliefs_in(met)
         ranking = product_bce_per_document(logits, log_beliefs, targets, inside)  # (7)

@@ -33,6 +33,7 @@ from longtail.kernels.hits import NOWHERE, SOUND, find_places
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, shortlist_gradients, shortlist_logits
 from longtail.kernels.label_search import beginning, containing, heads, signatures
 from longtail.kernels.levels import likeliest_in_levels
+from longtail.kernels.logistic import logistic
 from longtail.kernels.nearest import nearest
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
 from longtail.kernels.reading import STATE, read_rows
@@ -200,6 +201,8 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: fused_top(table(3, 2), ones(1, 2), ints([0, 1]), ones(1, 2), 0.5, 0),
         (no_ints(1, 0), floats(1, 0)),
     ),
+    "logistic: no rows": (lambda: logistic(floats(0, 2), ones(2), floats(0, 2)), (0.0, floats(0, 2), floats(2))),
+    "logistic: no columns": (lambda: logistic(floats(2, 0), floats(0), floats(2, 0)), (0.0, floats(2, 0), floats(0))),
     "mixed: no rows": (lambda: mixed(floats(0, 2), floats(0, 2), ones(2), ones(2)), floats(0, 2)),
     "mixed_gradients: no rows": (
         lambda: mixed_gradients(floats(0, 2), floats(0, 2), floats(0, 2), ones(2), ones(2)),
@@ -459,6 +462,9 @@ WRONG: dict[str, Callable[[], Any]] = {
     "fused_top: a label without a classifier": lambda: fused_top(
         table(3, 2), ones(1, 2), ints([3]), ones(1, 1), 0.5, 1
     ),
+    "logistic: fewer biases than columns": lambda: logistic(ones(2, 3), ones(2), ones(2, 3)),
+    "logistic: fewer targets than logits": lambda: logistic(ones(2, 3), ones(3), ones(1, 3)),
+    "logistic: logits of an unknown kind": lambda: logistic(np.ones((2, 3)), ones(3), ones(2, 3)),
     "mixed: rows of different lengths": lambda: mixed(ones(2, 3), ones(2, 2), ones(3), ones(3)),
     "mixed_gradients: fewer gradients than rows": lambda: mixed_gradients(
         ones(1, 3), ones(2, 3), ones(2, 3), ones(3), ones(3)

@@ -21,7 +21,7 @@ from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in
 from longtail.progress import steps
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
-from longtail.rankers.learn.candidates import in_order
+from longtail.rankers.learn.candidates import in_order, of_few_sizes
 from longtail.rankers.learn.graphed import GraphHeads, OneVsAll
 from longtail.rankers.learn.label_rows import array_of
 from longtail.ranking import Ranking
@@ -142,7 +142,7 @@ class Negatives:
         hard = pool.gather(1, torch.randint(POOL, shape, device=pool.device))
         easy = torch.randint(self.texts.labels.shape[1], (math.ceil(hard.numel() / EASY),))
         names = np.concatenate([array_of(part).ravel() for part in (positives, hard, easy)])
-        return in_order(names[names != PAD]).astype(np.int64)
+        return of_few_sizes(in_order(names[names != PAD]).astype(np.int64), array_of(positives))
 
 
 RANKED = 400  # candidates for a pool: fewer than in inference, since all of train is ranked every epoch

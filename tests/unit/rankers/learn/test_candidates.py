@@ -16,12 +16,16 @@ from longtail.encoders.learn.batches import BagTexts, TokenTexts
 from longtail.features.tokens import Tokens
 from longtail.kernels.csr import rows_of
 from longtail.rankers.learn.candidates import (
+    MANY,
+    SIZE,
     Candidates,
     apart,
     meeting,
     meeting_loss,
     shortlist_logits,
     shortlist_logits_plainly,
+    table_loss,
+    table_loss_plainly,
     table_rows,
     together,
 )
@@ -43,6 +47,23 @@ def test_together_all_documents_meet_all_true_and_drawn_labels():
     met = together(TRUE, np.array([[5, PAD], [1, 5], [PAD, PAD]]))
     assert met.labels.tolist() == [1, 2, 4, 5] and met.shortlist is None
     assert met.targets.tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
+
+
+def test_many_candidates_are_cut_to_a_multiple_of_a_size_without_losing_true_labels():
+    n_labels = MANY * SIZE + 701
+    true = sp.csr_array((np.ones(300), (np.arange(300) % 5, np.arange(300) * 5 % n_labels)), shape=(5, n_labels))
+    drawn = np.arange(3, n_labels)
+    every = set(true.indices.tolist()) | set(drawn.tolist())
+    met = together(true, np.append(drawn, PAD))
+    assert len(met.labels) == len(every) // SIZE * SIZE < len(every)
+    assert set(true.indices.tolist()) <= set(met.labels.tolist()) <= every
+    assert met.labels.tolist() == sorted(set(met.labels.tolist())) and met.targets.sum() == true.nnz
+
+
+def test_all_labels_are_all_candidates():
+    n_labels = MANY * SIZE + 701
+    true = sp.csr_array(([1.0], ([0], [5])), shape=(1, n_labels))
+    assert together(true, np.arange(n_labels)).labels.tolist() == list(range(n_labels))
 
 
 def test_apart_each_meets_its_own_and_nothing_else():
@@ -101,6 +122,22 @@ def test_compiled_shortlists_and_torchs_agree_in_value_and_gradient(seed: int, d
         answers.append((values.detach(), documents.grad, rows.grad))
     for compiled, plain in zip(*answers):
         torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_compiled_loss_of_shared_candidates_and_torchs_agree_in_value_and_gradient(half: bool):
+    answers = []
+    for loss in (table_loss, table_loss_plainly):
+        torch.manual_seed(0)
+        parts = [nn.Parameter(torch.randn(*shape)) for shape in ((5, 8), (40, 8), (40,))]
+        targets = (torch.rand(5, 40) < 0.1).float()
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            value = loss(*parts, targets)
+        (3 * value).backward()
+        answers.append([value.detach(), *(part.grad for part in parts)])
+    for compiled, plain in zip(*answers):
+        tolerance = {"rtol": 0.02, "atol": 0.02} if half else {"rtol": 1e-5, "atol": 1e-6}
+        torch.testing.assert_close(compiled, plain, **tolerance)
 
 
 def test_rows_of_a_table_have_the_gradient_of_an_embedding():
