@@ -19,6 +19,7 @@ from longtail.predict.kept import KeptDocuments
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
 from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, KEPT, OWN, READABLE, WEIGHTS, member_place
+from longtail.rankers.joint import Joint
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -102,11 +103,22 @@ def _read_state(directory: Path, name: str, state: Any, depth: int) -> Ranks:  #
 def _read_ensemble(directory: Path, state: Any, depth: int) -> Ensemble:  # noqa: ANN401
     if depth >= DEEPEST:
         raise ModelError(f"{directory}: an ensemble inside more than {DEEPEST} others")
-    weights = store.read_plain(directory, Shares, state).weights
+    joint, plain = _read_joint(directory, state)
+    weights = store.read_plain(directory, Shares, plain).weights
     members = tuple(_read(member_place(directory, at), depth + 1) for at in range(len(weights)))
     if len({member.model.n_labels for member in members}) > 1:
         raise ModelError(f"{directory}: the members of this ensemble have different numbers of labels")
-    return Ensemble(members, weights)
+    if joint is not None and (len(joint.known.counts), joint.n_members) != (members[0].model.n_labels, len(members)):
+        raise ModelError(f"{directory}: the score of this ensemble is of other labels or members; copy the model again")
+    return Ensemble(members, weights, joint)
+
+
+def _read_joint(directory: Path, state: Any) -> tuple[Joint | None, Any]:  # noqa: ANN401 - whatever JSON can hold
+    """The joint score of an ensemble, where it has one, and what else `model.json` holds of it."""
+    if not isinstance(state, dict) or "joint" not in state:
+        return None, state
+    rest = {name: value for name, value in state.items() if name != "joint"}
+    return store.read_parts(directory, Joint, state["joint"], WEIGHTS), rest
 
 
 DEEPEST = 10  # ensembles inside ensembles
