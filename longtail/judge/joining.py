@@ -52,7 +52,7 @@ def join(
 
 @dataclass(frozen=True)
 class Evidence:
-    """Candidates of held-out documents, what speaks for each, and which are true."""
+    """Candidates of held-out documents, the columns of each, and which are true."""
 
     known: Known
     labels: np.ndarray  # (documents, width) int32
@@ -65,7 +65,7 @@ class Evidence:
 
     @classmethod
     def of(cls, members: Sequence[Predictor], known: Known, corpus: Corpus) -> Evidence:
-        """What members say about these documents."""
+        """Members' scores of these documents."""
         truth, filtered = in_model_order(members[0], corpus)
         if truth.nnz == 0:
             raise CorpusError(f"{corpus.name}: the documents held out have no labels to learn weights from")

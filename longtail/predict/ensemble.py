@@ -1,4 +1,4 @@
-"""Several models as one: it ranks by the weighted mean of their scores, or by a score learned from all that they say.
+"""Several models as one: it ranks by the weighted mean of their scores, or by a score learned from theirs.
 
 It is saved like any other model."""
 
@@ -34,7 +34,7 @@ ENSEMBLE = "ensemble"
 class Ensemble:
     """A weighted mean of Rankings; labels a member does not mention count as 0.
 
-    With a `joint` score that one ranks, and the weights only say what members add to an explanation.
+    With a `joint` score that one ranks, and the weights are those of members in an explanation.
     """
 
     members: tuple[Predictor, ...]

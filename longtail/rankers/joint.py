@@ -9,8 +9,7 @@ candidate, whoever proposed it: x·text and x·centroid, of the document's TF-ID
 text, and with the sum of its documents' rows, of length 1.  The weights are those of a logistic regression on documents
 that no member learned from.
 
-A mean of scores cannot know that one member is right about frequent labels and another one about rare ones; here
-log n tells.
+A mean of scores weighs a member equally for frequent and for rare labels; a column log s · log n does not.
 """
 
 from __future__ import annotations
