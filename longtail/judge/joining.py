@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,39 +117,67 @@ class Evidence:
 
 def logistic(columns: np.ndarray, true: np.ndarray, importance: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights and bias of a logistic regression with a ridge, by Newton's method on columns of variance 1."""
-    means, spread = columns.mean(axis=0, dtype=np.float64), columns.std(axis=0, dtype=np.float64)
-    spread = np.where(spread > 1e-9, spread, 1.0)
-    inputs = np.hstack([(columns - means) / spread, np.ones((len(columns), 1))])
-    ridge = np.append(np.full(columns.shape[1], RIDGE), 1e-6)
-
-    def loss(weights: np.ndarray) -> float:
-        logits = inputs @ weights
-        return float(importance @ (np.logaddexp(0, logits) - true * logits) + ridge @ weights**2 / 2)
-
-    weights = np.zeros(inputs.shape[1])
+    problem = Regression.of(columns, true, importance)
+    weights = np.zeros(columns.shape[1] + 1)
     weights[-1] = np.log((true.sum() + 1) / (len(true) - true.sum() + 1))
-    now = loss(weights)
+    now = problem.loss(weights)
     for _ in range(MOST_STEPS):
-        believed = 1 / (1 + np.exp(-np.clip(inputs @ weights, -500, 500)))
-        slope = inputs.T @ (importance * (believed - true)) + ridge * weights
-        curve = (inputs * (importance * believed * (1 - believed))[:, None]).T @ inputs + np.diag(ridge)
-        step = np.linalg.solve(curve, slope)
-        before, (weights, now) = now, _shortened(loss, weights, step, now)
+        before, (weights, now) = now, problem.stepped(weights, now)
         if before - now <= ENOUGH * abs(now):
             break
-    own = weights[:-1] / spread
-    return own, float(weights[-1] - own @ means)
+    own = weights[:-1] / problem.spread
+    return own, float(weights[-1] - own @ problem.means)
 
 
 ENOUGH = 1e-7  # a step that lowers the loss by a smaller share is the last
+ROWS_AT_ONCE = 1 << 16  # rows in float64 at a time: bounds memory
 
 
-def _shortened(
-    loss: Callable[[np.ndarray], float], weights: np.ndarray, step: np.ndarray, now: float
-) -> tuple[np.ndarray, float]:
-    """Weights after a step, halved until it lowers the loss, and their loss; the same weights where none does."""
-    for halvings in range(20):
-        there = weights - step / 2**halvings
-        if (value := loss(there)) < now:
-            return there, value
-    return weights, now
+@dataclass(frozen=True)
+class Regression:
+    """Rows of variance 1 with a last column of ones, whether each is true, and what it counts."""
+
+    columns: np.ndarray
+    true: np.ndarray
+    importance: np.ndarray
+    means: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(cls, columns: np.ndarray, true: np.ndarray, importance: np.ndarray) -> Regression:
+        """A column without variance has weight 0."""
+        means, spread = columns.mean(axis=0, dtype=np.float64), columns.std(axis=0, dtype=np.float64)
+        return cls(columns, true.astype(np.float64), importance, means, np.where(spread > 1e-6, spread, np.inf))
+
+    @property
+    def ridge(self) -> np.ndarray:
+        """What squared weights count; that of the bias only keeps equations solvable."""
+        return np.append(np.full(len(self.means), RIDGE), 1e-6)
+
+    def loss(self, weights: np.ndarray) -> float:
+        """The logistic loss and the ridge."""
+        total = float(self.ridge @ weights**2 / 2)
+        for inputs, true, importance in self._blocks():
+            logits = inputs @ weights
+            total += float(importance @ (np.logaddexp(0, logits) - true * logits))
+        return total
+
+    def stepped(self, weights: np.ndarray, now: float) -> tuple[np.ndarray, float]:
+        """Weights after a step, halved until it lowers the loss, and their loss; the same weights where none does."""
+        slope, curve = self.ridge * weights, np.diag(self.ridge)
+        for inputs, true, importance in self._blocks():
+            believed = 1 / (1 + np.exp(-np.clip(inputs @ weights, -500, 500)))
+            slope += inputs.T @ (importance * (believed - true))
+            curve += (inputs * (importance * believed * (1 - believed))[:, None]).T @ inputs
+        step = np.linalg.solve(curve, slope)
+        for halvings in range(20):
+            there = weights - step / 2**halvings
+            if (value := self.loss(there)) < now:
+                return there, value
+        return weights, now
+
+    def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for start in range(0, len(self.columns), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            scaled = (self.columns[rows] - self.means) / self.spread
+            yield np.hstack([scaled, np.ones((len(scaled), 1))]), self.true[rows], self.importance[rows]

@@ -28,6 +28,7 @@ from longtail.ranking import Ranking
 from longtail.reasons import Reasons, average_of
 
 ENSEMBLE = "ensemble"
+JOINT = "joint"  # what model.json holds of a joint score
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Ensemble:
         """Write the members, each a model directory; `model.json` holds the weights (see `Shares`)."""
         for at, member in enumerate(self.members):
             write_model(member, member_place(directory, at))
-        joint = {} if self.joint is None else {"joint": store.write_parts(directory, self.joint, WEIGHTS)}
+        joint = {} if self.joint is None else {JOINT: store.write_parts(directory, self.joint, WEIGHTS)}
         return {"weights": list(self.weights)} | joint
 
 
@@ -92,6 +93,12 @@ class Shares:
         """As `combine` wants them."""
         if not self.weights or min(self.weights) < 0 or not 0 < sum(self.weights) < np.inf:
             raise Unsound(f"weights are {self.weights}; none may be negative, and not all zero")
+
+
+def weights_of(directory: Path, state: Any) -> tuple[float, ...]:  # noqa: ANN401 - whatever JSON can hold
+    """The weights of a stored ensemble, from what its model.json holds."""
+    plain = {name: value for name, value in state.items() if name != JOINT} if isinstance(state, dict) else state
+    return store.read_plain(directory, Shares, plain).weights
 
 
 def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:

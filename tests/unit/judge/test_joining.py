@@ -12,6 +12,7 @@ import longtail
 from longtail.corpus import Corpus, Splits
 from longtail.errors import CorpusError
 from longtail.judge.joining import join, logistic
+from longtail.predict.info import model_info
 from longtail.predict.predictor import Predictor
 from longtail.rankers.joint import Known
 from longtail.ranking import Ranking
@@ -97,6 +98,7 @@ def test_the_model_is_saved_opened_and_gets_new_labels(split: tuple[Corpus, Corp
     model, _ = join(members, Known.of(train), valid, ["nDCG@5"])
     model.save(tmp_path / "model")
     opened = longtail.open(tmp_path / "model")
+    assert [member.method for member in model_info(tmp_path / "model").members] == ["centroid", "linear"]
     before, after = (each.rank(valid.documents, 7) for each in (model, opened))
     assert np.array_equal(before.labels, after.labels) and np.array_equal(before.scores, after.scores)
     one = opened.rank(valid.documents[:1], 7)
