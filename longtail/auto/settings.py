@@ -10,8 +10,10 @@ from longtail.config import setting
 from longtail.encoders.encoder import MEANING
 from longtail.errors import ConfigError
 from longtail.judge.gains import cut_off
+from longtail.judge.joining import SHARES
 
-PREFERRED = {"balanced": "nDCG@5", "rare": "PSP@5", "frequent": "P@5"}  # the metric that a mix is chosen by
+# The metrics whose mean a mix is chosen by, and the share of a true label's weight that follows its propensity.
+PREFERRED = {"balanced": (("nDCG@5", "PSP@5"), 0.25), "rare": (("PSP@5",), 1.0), "frequent": (("P@5",), 0.0)}
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,12 @@ class Config:
     time_limit: float | None = setting(None, "seconds after which the best so far is the model; none: no limit")
     max_size: int | None = setting(None, "bytes that the model may take on disk; none: any")
     prefer: Literal["balanced", "rare", "frequent"] = setting(
-        "balanced", "labels that count most: chooses by nDCG@5, PSP@5 or P@5 unless there is a metric"
+        "balanced", "labels that count most: chooses by nDCG@5 and PSP@5, PSP@5 or P@5 unless there is a metric"
     )
     metric: str | None = setting(None, "metric that members are weighed by, such as nDCG@5; none: by `prefer`")
     encoder: str | None = setting(None, f"a transformer to train as well; none: token bags alone. {MEANING}")
     valid_documents: int = setting(4000, "documents held out of train to weigh and calibrate by, at most a tenth")
+    use_all: bool = setting(True, "train members again on all documents, after weights are chosen, where time is left")
     seed: int = setting(0, "random seed")
 
     def __post_init__(self) -> None:
@@ -35,12 +38,23 @@ class Config:
             raise ConfigError("max_size is at least 1 byte, or none")
         if self.valid_documents < 1:
             raise ConfigError("valid_documents is at least 1: members are weighed by them")
-        cut_off(self.chosen_by)
+        for metric in self.metrics:
+            cut_off(metric)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics whose mean counts."""
+        return PREFERRED[self.prefer][0] if self.metric is None else (self.metric,)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """How much rare labels may count when weights are learned; for a metric, whatever is best by it."""
+        return (PREFERRED[self.prefer][1],) if self.metric is None else SHARES
 
     @property
     def chosen_by(self) -> str:
-        """The metric that members are weighed by."""
-        return self.metric or PREFERRED[self.prefer]
+        """The metrics in words."""
+        return " and ".join(self.metrics)
 
 
 _PARTS = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)\s*s?)?\s*")

@@ -63,7 +63,7 @@ def calibrate(model: Predictor, corpus: Corpus, *, threshold: str | None = None,
     probable = Ranking(ranking.labels, curve.probability(ranking.scores).astype(np.float32))
     chosen = None if target is None else choose_threshold(probable, truth, target)
     learned = Calibration(curve, chosen, cut_offs(probable, truth))
-    about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": _whose(corpus, len(left))})
+    about = dataclasses.replace(model.about, chosen=model.about.chosen | {"calibration": chosen_on(corpus, len(left))})
     calibrated = dataclasses.replace(raw, calibration=learned, about=about)
     return Calibrated(
         calibrated,
@@ -99,7 +99,7 @@ def weigh(members: Sequence[Predictor], corpus: Corpus, metric: str = "nDCG@5") 
 
     weights, value = choose_weights(rankings, worth, min(k + spare(filtered), rankings[0].k))
     both = combine(members, weights)
-    chosen = _whose(corpus, len(left)) | {"metric": metric, "value": round(value, 4)}
+    chosen = chosen_on(corpus, len(left)) | {"metric": metric, "value": round(value, 4)}
     return dataclasses.replace(both, about=dataclasses.replace(both.about, chosen={"weights": chosen})), value
 
 
@@ -111,7 +111,7 @@ def _ranked(model: Predictor, corpus: Corpus, k: int) -> tuple[Ranking, sp.csr_a
     return ranking.top(k), truth
 
 
-def _whose(corpus: Corpus, documents: int) -> dict[str, Any]:
+def chosen_on(corpus: Corpus, documents: int) -> dict[str, Any]:
     """Name, split, fingerprint of the whole split, and the number of documents used."""
     about = {"name": corpus.name, "fingerprint": corpus.fingerprint}
     return about | {"split": corpus.role, "documents": documents}

@@ -17,6 +17,7 @@ METHODS = {
     "centroid": "longtail.methods.centroid",
     "linear": "longtail.methods.linear",
     "decaf": "longtail.methods.decaf",
+    "decaf++": "longtail.methods.decafpp",
     "lightdxml": "longtail.methods.lightdxml",
     "lightxml": "longtail.methods.lightxml",
     "lightxml++": "longtail.methods.lightxmlpp",

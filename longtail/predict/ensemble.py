@@ -1,4 +1,6 @@
-"""Several models as one: it ranks by the weighted mean of their scores, and is saved like any other model."""
+"""Several models as one: it ranks by the weighted mean of their scores, or by a score learned from theirs.
+
+It is saved like any other model."""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail import store
 from longtail.corpus import Documents
 from longtail.errors import ConfigError, ModelError
 from longtail.features.described import Described
@@ -19,19 +22,25 @@ from longtail.judge.ensemble import average, shares
 from longtail.predict.explain import reasons_of
 from longtail.predict.labels import label_digest
 from longtail.predict.predictor import About, Predictor, model_of
-from longtail.predict.saving import member_place, write_model
+from longtail.predict.saving import WEIGHTS, member_place, write_model
+from longtail.rankers.joint import Joint
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, average_of
 
 ENSEMBLE = "ensemble"
+JOINT = "joint"  # what model.json holds of a joint score
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """A weighted mean of Rankings; labels a member does not mention count as 0."""
+    """A weighted mean of Rankings; labels a member does not mention count as 0.
+
+    With a `joint` score that one ranks, and the weights are those of members in an explanation.
+    """
 
     members: tuple[Predictor, ...]
     weights: tuple[float, ...]
+    joint: Joint | None = None
 
     # Members are asked deeper than the answer: a label just below one member's k may lead in the mean.
     POOL: typing.ClassVar[int] = 100
@@ -42,7 +51,9 @@ class Ensemble:
         return self.members[0].model.n_labels
 
     def rank(self, documents: Documents, k: int) -> Ranking:
-        """The k labels with the best mean score."""
+        """The k labels with the best score."""
+        if self.joint is not None:
+            return self.joint.rank(documents, [each.rank(documents, max(k, self.POOL)) for each in self.members], k)
         # Who has no weight, as learned weights may say of some, need not be asked.
         asked = [(member, weight) for member, weight in zip(self.members, self.weights) if weight > 0]
         rankings = [member.rank(documents, max(k, self.POOL)) for member, _ in asked]
@@ -56,7 +67,8 @@ class Ensemble:
 
     def with_labels(self, new: Described) -> Ensemble:
         """With more labels in every member."""
-        return replace(self, members=tuple(member.add_labels(new.labels) for member in self.members))
+        joint = None if self.joint is None else self.joint.with_labels(new)
+        return replace(self, members=tuple(member.add_labels(new.labels) for member in self.members), joint=joint)
 
     def without_labels(self, labels: np.ndarray) -> Ensemble:
         """With members that do not rank these labels."""
@@ -67,7 +79,8 @@ class Ensemble:
         """Write the members, each a model directory; `model.json` holds the weights (see `Shares`)."""
         for at, member in enumerate(self.members):
             write_model(member, member_place(directory, at))
-        return {"weights": list(self.weights)}
+        joint = {} if self.joint is None else {JOINT: store.write_parts(directory, self.joint, WEIGHTS)}
+        return {"weights": list(self.weights)} | joint
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,12 @@ class Shares:
         """Check that members fit together, as `combine` does."""
         if not self.weights or min(self.weights) < 0 or not 0 < sum(self.weights) < np.inf:
             raise Unsound(f"weights are {self.weights}; none may be negative, and not all zero")
+
+
+def weights_of(directory: Path, state: Any) -> tuple[float, ...]:  # noqa: ANN401 - whatever JSON can hold
+    """The weights of a stored ensemble, from what its model.json holds."""
+    plain = {name: value for name, value in state.items() if name != JOINT} if isinstance(state, dict) else state
+    return store.read_plain(directory, Shares, plain).weights
 
 
 def combine(members: Sequence[Predictor], weights: Sequence[float] | None = None) -> Predictor:

@@ -15,7 +15,7 @@ from longtail.config import explain
 from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Threshold
 from longtail.methods import method
-from longtail.predict.ensemble import ENSEMBLE, Shares
+from longtail.predict.ensemble import ENSEMBLE, weights_of
 from longtail.predict.opening import read_about
 from longtail.predict.predictor import About
 from longtail.predict.saving import ABOUT, member_place
@@ -159,7 +159,7 @@ def _nested(config: dict[str, Any], name: str, absent: Any) -> Any:  # noqa: ANN
 def _members(place: Path, plain: dict[str, Any], about: About) -> list[Member]:
     if about.method != ENSEMBLE:
         return []
-    weights = store.read_plain(place, Shares, plain.get("state")).weights
+    weights = weights_of(place, plain.get("state"))
     read = [_read(member_place(place, at))[1] for at in range(len(weights))]
     return [
         Member(weight, member.method, _labels(member), *_trained_on(member), changed_settings(member))

@@ -14,11 +14,12 @@ from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Calibration
 from longtail.methods import method
-from longtail.predict.ensemble import ENSEMBLE, Ensemble, Shares
+from longtail.predict.ensemble import ENSEMBLE, JOINT, Ensemble, weights_of
 from longtail.predict.kept import KeptDocuments
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
 from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, KEPT, OWN, READABLE, WEIGHTS, member_place
+from longtail.rankers.joint import Joint
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -102,11 +103,15 @@ def _read_state(directory: Path, name: str, state: Any, depth: int) -> Ranks:  #
 def _read_ensemble(directory: Path, state: Any, depth: int) -> Ensemble:  # noqa: ANN401
     if depth >= DEEPEST:
         raise ModelError(f"{directory}: an ensemble inside more than {DEEPEST} others")
-    weights = store.read_plain(directory, Shares, state).weights
+    weights, joint = weights_of(directory, state), None
+    if JOINT in state:
+        joint = store.read_parts(directory, Joint, state[JOINT], WEIGHTS)
     members = tuple(_read(member_place(directory, at), depth + 1) for at in range(len(weights)))
     if len({member.model.n_labels for member in members}) > 1:
         raise ModelError(f"{directory}: the members of this ensemble have different numbers of labels")
-    return Ensemble(members, weights)
+    if joint is not None and (len(joint.known.counts), joint.n_members) != (members[0].model.n_labels, len(members)):
+        raise ModelError(f"{directory}: the score of this ensemble is of other labels or members; copy the model again")
+    return Ensemble(members, weights, joint)
 
 
 DEEPEST = 10  # ensembles inside ensembles

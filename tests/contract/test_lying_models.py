@@ -11,9 +11,11 @@ import pytest
 import longtail
 from longtail.corpus import Splits
 from longtail.index.clusters import Clusters
+from longtail.judge.joining import join
 from longtail.predict.export import everywhere, in_precision
 from longtail.predict.labels import write_labels
 from longtail.predict.predictor import Predictor
+from longtail.rankers.joint import Known
 from longtail.rankers.label_rows import Coarse, LabelRows
 from tests import mutants
 from tests.contract.test_methods import CASES, ENCODERS, SETTINGS, method_of, trained
@@ -29,6 +31,7 @@ DEEPER = {
     "elias++ with a tree of scores": SETTINGS["elias++"] | {"valid_documents": 60},
 }
 ENSEMBLE = "ensemble of calibrated models"
+JOINT = "ensemble with a learned score"
 # Methods whose rows are then stored in fewer bits, or in two levels.
 SMALLER = {"decaf in int8": "int8", "decaf in fp16": "fp16", "lightdxml in int8": "int8", "elias in int8": "int8"}
 TWO_LEVELS = "decaf in two levels"
@@ -39,9 +42,11 @@ def made(name: str, planted: Splits) -> Predictor:
         return in_precision(trained(method_of(name), planted.train), SMALLER[name])
     if name == TWO_LEVELS:
         return in_precision(everywhere(trained("decaf", planted.train, labels_per_cluster=4), in_levels), "int8")
-    if name != ENSEMBLE:
+    if name not in (ENSEMBLE, JOINT):
         return trained(name, planted.train, **DEEPER.get(name, {}))
     members = [trained(method, planted.without_valid) for method in ("centroid", "linear")]
+    if name == JOINT:
+        return join(members, Known.of(planted.without_valid), planted.valid, ["nDCG@5"])[0]
     calibrated = [longtail.calibrate(member, planted.valid, threshold="f1", k=5).model for member in members]
     return longtail.calibrate(longtail.combine(calibrated), planted.valid).model
 
@@ -54,7 +59,7 @@ def in_levels(part: object) -> object:
     return replace(part, clusters=clusters, coarse=Coarse(part.rows[:3], part.biases[:3], 2))
 
 
-@pytest.mark.parametrize("name", [*DEEPER, ENSEMBLE, *SMALLER, TWO_LEVELS])
+@pytest.mark.parametrize("name", [*DEEPER, ENSEMBLE, JOINT, *SMALLER, TWO_LEVELS])
 def test_a_model_that_lies_is_refused_or_answers_but_never_crashes(name: str, planted: Splits, tmp_path: Path):
     made(name, planted).save(tmp_path / "model")
     assert mutants.wrong(tmp_path / "model", tmp_path / "lies", range(100, 110)) == []

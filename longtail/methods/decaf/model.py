@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from longtail.corpus import Documents
-from longtail.encoders.encoder import Encoder
+from longtail.encoders.encoder import Encoder, unit_explained
 from longtail.features.described import Described
 from longtail.invariants import Number, Unsound, agree
 from longtail.judge.ensemble import average
@@ -17,7 +18,7 @@ from longtail.kernels.opening import Opening
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
 from longtail.ranking import Ranking
-from longtail.reasons import Reasons, average_of
+from longtail.reasons import Contributions, Reasons, average_of
 from longtail.shortlist import Shortlist
 
 
@@ -50,15 +51,18 @@ class Instance:
 
     def rank(self, read: Any, k: int) -> Ranking:  # noqa: ANN401 - what the encoder reads
         """The k best labels of each document by s_l = σ(⟨w_l, x̂⟩) · σ(⟨h_m, x̂⟩)^belief_weight."""
-        if self._opening is not None:
-            return Ranking(*self._opening.rank(self.shortlister.vectors(read), self.ranker.vectors(read), k))
-        vectors = self.shortlister.vectors(read)
-        opened = self.shortlister.rows.top(vectors, self.beam)
-        weighed = Shortlist(opened.labels, opened.belief**self.belief_weight)
+        finding = self.shortlister.vectors(read)
         # Clusters and labels may have one encoder, and then a document has one vector.
-        if self.ranker.encoder is not self.shortlister.encoder:
-            vectors = self.ranker.vectors(read)
-        return self.ranker.rows.top_inside(vectors, weighed, k)
+        alike = self.ranker.encoder is self.shortlister.encoder
+        return self.rank_vectors(finding, finding if alike else self.ranker.vectors(read), k)
+
+    def rank_vectors(self, finding: np.ndarray, ranking: np.ndarray, k: int) -> Ranking:
+        """The same, given the vectors of documents that open clusters and those that rank labels."""
+        if self._opening is not None:
+            return Ranking(*self._opening.rank(finding, ranking, k))
+        opened = self.shortlister.rows.top(finding, self.beam)
+        weighed = Shortlist(opened.labels, opened.belief**self.belief_weight)
+        return self.ranker.rows.top_inside(ranking, weighed, k)
 
     @cached_property
     def _opening(self) -> Opening | None:
@@ -121,6 +125,28 @@ class Decaf:
             return self.instances[0].rank(read, k)
         return average([instance.rank(read, max(k, POOL)) for instance in self.instances], k=k)
 
+    @property
+    def _encoders(self) -> list[Encoder]:
+        """Of every instance, the one that opens clusters and the one that ranks labels."""
+        return [scorer.encoder for each in self.instances for scorer in (each.shortlister, each.ranker)]
+
+    def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Vectors of some documents at a time, those of all encoders in line, and which documents they are."""
+        for parts in zip(*(encoder.batches(documents) for encoder in self._encoders)):
+            yield parts[0][0], np.concatenate([vectors for _, vectors in parts], axis=1)
+
+    def rank_vectors(self, vectors: np.ndarray, k: int) -> Ranking:
+        """The k best labels of documents with such vectors."""
+        pairs = np.split(vectors, len(self.instances), axis=1)
+        if len(pairs) == 1:
+            return self.instances[0].rank_vectors(*_halves(vectors), k)
+        each = zip(self.instances, map(_halves, pairs))
+        return average([instance.rank_vectors(*both, max(k, POOL)) for instance, both in each], k=k)
+
+    def vector_explained(self, documents: Documents, rows: np.ndarray) -> Contributions:
+        """What the words of one document add to ⟨row, vector⟩ of some rows (rows, dim), its vector of length 1."""
+        return unit_explained(self._encoders, documents, rows)
+
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """The mean logit of the instances, by words, and the clusters of all."""
         each = [instance.reasons(documents, labels) for instance in self.instances]
@@ -134,6 +160,12 @@ class Decaf:
     def without_labels(self, labels: np.ndarray) -> Decaf:
         """With labels that score 0."""
         return Decaf([instance.without_labels(labels) for instance in self.instances])
+
+
+def _halves(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right half of the columns, each in one piece, as compiled loops read them."""
+    left, right = np.split(vectors, 2, axis=1)
+    return np.ascontiguousarray(left), np.ascontiguousarray(right)
 
 
 POOL = 100  # every instance is asked for so many labels: one just below its k may lead in the mean

@@ -7,7 +7,7 @@ Gupta et al., NeurIPS 2022, section 3.5.  Where we differ on purpose, docs/metho
     score = share · tree(ranker, proposer, frequency) + (1 − share) · ranker^w · proposer^(1 − w)
 
 The ranker learns from the documents for which a label is proposed, the tree from documents that neither has seen.
-eliaspp.py, lightxmlpp.py and gudnpp.py say who proposes.
+eliaspp.py, decafpp.py, lightxmlpp.py and gudnpp.py name the proposer.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from longtail.auto.settings import Config, seconds_of
 from longtail.corpus import Splits
 from longtail.errors import ConfigError, CorpusError, OutOfTime
 from longtail.predict.fit import fit as fit_one
+from longtail.predict.predictor import Predictor
 from longtail.train.need import Need
 
 QUICK = {"bag.dim": 16, "bag.subwords": 0, "surrogate.epochs": 1, "shortlister.epochs": 1, "ranker.epochs": 2,
@@ -50,11 +52,37 @@ def test_a_mix_is_never_worse_by_its_metric_than_its_members(planted: Splits, tm
         assert longtail.evaluate(alone, valid).metrics["nDCG@5"] <= mixed + 1e-6
 
 
+def test_members_learn_from_all_documents_in_the_end_unless_told_otherwise(planted: Splits, tmp_path: Path):
+    model = longtail.fit("auto", planted.train, run=tmp_path / "run")
+    assert {member.about.corpus["documents"] for member in model.model.members} == {len(planted.train)}
+    assert model.about.corpus["documents"] == len(planted.train)
+    assert np.array_equal(model.counts, np.bincount(planted.train.labels.indices, minlength=planted.train.n_labels))
+    assert model.calibration is not None and "weights" in model.about.chosen
+    fewer = longtail.fit("auto", planted.train, run=tmp_path / "other", use_all=False)
+    assert {member.about.corpus["documents"] for member in fewer.model.members} == {len(planted.train) - 60}
+    assert not (tmp_path / "other" / "members-of-all").exists()
+
+
+def test_members_stay_as_they_are_where_no_time_is_left(planted: Splits, tmp_path: Path):
+    said: list[str] = []
+    longtail.fit("auto", planted.train, run=tmp_path / "run", say=said.append, time_limit=0.001)
+    assert "centroid stays as it is: no time to train it again on all documents" in said
+
+
+def test_the_documents_of_a_validation_split_are_never_learned_from(planted: Splits, tmp_path: Path):
+    train, valid = planted.train.hold_out(60, 0)
+    model = longtail.fit("auto", dataclasses.replace(train, official_valid=valid), run=tmp_path / "run")
+    assert {member.about.corpus["documents"] for member in model.model.members} == {len(train)}
+    assert not (tmp_path / "run" / "members-of-all").exists()
+
+
 def test_started_again_nothing_is_trained_twice(planted: Splits, tmp_path: Path):
     first = longtail.fit("auto", planted.train, run=tmp_path / "run")
     said: list[str] = []
     again = longtail.fit("auto", planted.train, run=tmp_path / "run", say=said.append)
-    assert sum("is already there" in line for line in said) == 2
+    again_on_all = len(list((tmp_path / "run" / "members-of-all").iterdir()))
+    assert again_on_all > 0
+    assert sum("is already there" in line for line in said) == 2 + again_on_all
     documents = planted.split("test").documents
     assert np.array_equal(first.rank(documents, 5).scores, again.rank(documents, 5).scores)
 
@@ -63,7 +91,7 @@ def test_what_does_not_fit_into_the_time_is_left_out_and_taken_later(planted: Sp
     said: list[str] = []
     longtail.fit("auto", planted.train, run=tmp_path / "run", say=said.append, time_limit=20)
     assert any(line.startswith("linear is left out: it would take about 53 s, and ") for line in said)
-    assert longtail.open(tmp_path / "run" / "model").about.method == "centroid"
+    assert methods_of(longtail.open(tmp_path / "run" / "model")) == ["centroid"]
     longtail.fit("auto", planted.train, run=tmp_path / "run", time_limit=1000)
     assert (tmp_path / "run" / "members" / "linear" / "model").is_dir()
 
@@ -71,12 +99,18 @@ def test_what_does_not_fit_into_the_time_is_left_out_and_taken_later(planted: Sp
 def test_where_time_is_short_the_quicker_version_is_taken(planted: Splits, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(plan, "KINDS", (Kind("centroid"), Kind("linear", quicker={"trees": 1}, share=0.1)))
     longtail.fit("auto", planted.train, run=tmp_path / "run", time_limit=20)
+    assert (tmp_path / "run" / "members" / "linear-quick" / "model").is_dir()
+    longtail.fit("auto", planted.train, run=tmp_path / "run", time_limit=1000)  # with more time, all epochs
     assert (tmp_path / "run" / "members" / "linear" / "model").is_dir()
+
+
+def methods_of(model: Predictor) -> list[str]:
+    return [member.about.method for member in model.model.members]
 
 
 def test_the_first_model_is_made_however_short_the_time(planted: Splits, tmp_path: Path):
     model = longtail.fit("auto", planted.train, run=tmp_path / "run", time_limit=0.001)
-    assert model.about.method == "centroid"
+    assert methods_of(model) == ["centroid"]
 
 
 def test_a_member_that_is_refused_is_left_out_with_its_reason(planted: Splits, tmp_path: Path, monkeypatch):
@@ -91,7 +125,7 @@ def test_a_member_that_is_refused_is_left_out_with_its_reason(planted: Splits, t
 
 
 def _unchecked(kind: Kind, *_: object) -> Step:
-    return Step(kind.method, kind.settings, 1.0, Need(1, 1, 1))
+    return Step(kind.method, kind.settings, 1.0, Need(1, 1, 1), kind.name)
 
 
 def test_a_model_that_is_too_large_has_fewer_bits_or_fewer_members(planted: Splits, tmp_path: Path):
@@ -115,8 +149,12 @@ def test_a_corpus_of_a_few_documents_is_refused_with_advice():
 
 
 def test_what_counts_most_chooses_the_metric():
-    assert [Config(prefer=name).chosen_by for name in ("balanced", "rare", "frequent")] == ["nDCG@5", "PSP@5", "P@5"]
+    named = [Config(prefer=name).chosen_by for name in ("balanced", "rare", "frequent")]
+    assert named == ["nDCG@5 and PSP@5", "PSP@5", "P@5"]
+    shares = [Config(prefer=name).shares[0] for name in ("frequent", "balanced", "rare")]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[2] == 1
     assert Config(prefer="rare", metric="nDCG@3").chosen_by == "nDCG@3"
+    assert len(Config(metric="nDCG@3").shares) > 1  # the best of several by that metric
     with pytest.raises(ConfigError):
         Config(metric="goodness")
 
