@@ -38,7 +38,9 @@ from longtail.predict.record_tables import KEY, RECORDS, TableAnswers, record_ta
 BLOCK = 4 << 20  # bytes of records or answers that travel together; a stopped job loses those under way
 STORE = 1 << 30  # bytes of shared memory for blocks, where we start Ray ourselves
 FILTER = 256 << 20  # bytes that Ray reserves to leave out what is answered
-LIGHT = 0.25  # of a core: what tasks ask for that read and write
+# Cores that are asked for.  Where a job goes on, Ray's own actor, which leaves out what is answered, takes a whole one;
+# with two cores there must be room for it, a model, a reader and a writer, or nothing moves.
+MODEL, LIGHT = 0.5, 0.25
 FORMATS = ("jsonl", "parquet")
 
 
@@ -91,15 +93,19 @@ def _run(asked: Asked, job: Job) -> int:
     """Run the flow; how many of the records that it read are bad."""
     _set_context(job)
     sink = Parts(job.answers, asked.format)
-    cores = int(ray.cluster_resources().get("CPU", 1))
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if cores < 2:
+        raise RunError(
+            f"the cluster has {cores} cores for Ray's tasks, and a job needs two; start a node with --num-cpus 2"
+        )
     questions = ray.data.read_datasource(Records(asked), num_cpus=LIGHT)
     answers = questions.map_batches(
         Answering,
         fn_constructor_args=(asked,),
         batch_size=BATCH,
         batch_format="pyarrow",
-        compute=ActorPoolStrategy(min_size=1, max_size=max(1, cores - 1)),
-        num_cpus=1,
+        compute=ActorPoolStrategy(min_size=1, max_size=cores - 1),
+        num_cpus=MODEL,
     )
     answers.write_datasink(sink, ray_remote_args={"num_cpus": LIGHT})
     return sink.bad
@@ -190,7 +196,7 @@ def _connected(address: str | None) -> Iterator[None]:
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its own log files say what went wrong
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
-        # One core more than there are: Ray keeps one for the actor that leaves out what is answered.
+        # One core more than there are, for what is not answering.
         local = {"num_cpus": available_cores() + 1, "include_dashboard": False, "object_store_memory": STORE}
         ray.init(**local, **quiet)
     else:
