@@ -201,7 +201,9 @@ def _connected(address: str | None) -> Iterator[None]:
         ray.init(**local, **quiet)
     else:
         ray.init(address=address, **quiet)
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):  # its file keeps everything
+            handler.setLevel(logging.CRITICAL)
     try:
         yield
     finally:

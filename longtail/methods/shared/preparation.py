@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.encoder import BAG, Encoding
 from longtail.errors import CorpusError
-from longtail.features.labels import label_centroids, label_features
+from longtail.features.labels import MOST, label_centroids, label_features
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
@@ -60,7 +60,7 @@ def cluster_labels(
 
     A label without documents is clustered by its text; `label_texts` has the columns of `features`.
     """
-    points = label_centroids(features, labels)
+    points = label_centroids(features, labels, most=MOST)
     if label_texts is not None:
         points = label_features(points, label_texts)
     return balanced_clusters(points, size, seed)
