@@ -18,6 +18,8 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("nearest",),
     ("steps",),
     ("elias_scaling",),
+    ("scale", "curve"),
+    ("ray_predict",),
     ("transformer",),
     ("transformer_answers",),
     ("linear",),

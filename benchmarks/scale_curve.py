@@ -101,6 +101,7 @@ def plot(results: dict) -> Path:
                 legend = method if power is None else f"{method}: L^{power}"
                 axes.plot(sorted(points), [points[at] for at in sorted(points)], marker="o", label=legend)
         axes.set(xscale="log", yscale="log", xlabel="labels, L", title=name)
-        axes.legend(fontsize=8)
+        if axes.has_data():
+            axes.legend(fontsize=8)
     figure.savefig(RESULTS / "scale.png", dpi=110)
     return RESULTS / "scale.png"
