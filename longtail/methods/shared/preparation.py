@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
@@ -39,7 +38,7 @@ def with_label_texts(documents: Documents, label_set: LabelSet) -> Documents:
     """The documents followed by the text of each label; unchanged if documents have no text."""
     if documents.texts is None:
         return documents
-    return Documents(Texts.of(chain(documents.texts, label_set.words())))
+    return Documents(Texts.joined([documents.texts, label_set.words()]))
 
 
 def learn_words(documents: Documents, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
