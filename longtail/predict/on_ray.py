@@ -194,13 +194,14 @@ def _connected(address: str | None) -> Iterator[None]:
     """A cluster that runs, or one on this machine that ends with us."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its own log files say what went wrong
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if address is None:
-        # One core more than there are, for what is not answering.
-        local = {"num_cpus": available_cores() + 1, "include_dashboard": False, "object_store_memory": STORE}
-        ray.init(**local, **quiet)
-    else:
-        ray.init(address=address, **quiet)
+    # One core more than there are, for what is not answering.
+    local = {"num_cpus": available_cores() + 1, "include_dashboard": False, "object_store_memory": STORE}
+    try:
+        quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        ray.init(address or "local", **quiet, **({} if address else local))
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = f"at {address}" if address else "on this machine"
+        raise RunError(f"no Ray {where}: {_last_line(error)}") from error
     for handler in logging.getLogger("ray.data").handlers:
         if isinstance(handler, logging.StreamHandler):  # its file keeps everything
             handler.setLevel(logging.CRITICAL)
@@ -215,10 +216,12 @@ def _told() -> Iterator[None]:
     """Errors of workers as if they had happened here; those of Ray itself as a sentence."""
     try:
         yield
-    except (RayError, ConnectionError) as error:
-        for cause in _causes(error):
-            if isinstance(cause, LongtailError):
-                raise cause from None
+    except RayError as error:
+        ours = [
+            cause for cause in _causes(error) if isinstance(cause, LongtailError) and not isinstance(cause, RayError)
+        ]
+        if ours:
+            raise ours[-1] from None
         raise RunError(f"Ray could not finish the job: {_last_line(error)}; start it again to go on") from error
 
 
