@@ -19,6 +19,8 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("steps",),
     ("training",),
     ("elias_scaling",),
+    ("scale", "curve"),
+    ("ray_predict",),
     ("transformer",),
     ("transformer_answers",),
     ("linear",),

@@ -44,6 +44,21 @@ class Texts(Sequence[str]):
         offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)
         return cls(np.frombuffer(b"".join(chunks), np.uint8), offsets[:-1], offsets[1:])
 
+    @classmethod
+    def joined(cls, parts: Sequence[Texts]) -> Texts:
+        """The strings of all parts; their bytes are copied once, and no string is made of them.
+
+        >>> list(Texts.joined([Texts.of(["red"]), Texts.of(["fox", "été"])[[1]]]))
+        ['red', 'été']
+        """
+        stops = np.cumsum(np.concatenate([part.stops - part.starts for part in parts]), dtype=np.int64)
+        starts = np.concatenate([np.zeros(1, np.int64), stops])
+        data, at = np.empty(starts[-1], np.uint8), 0
+        for block in (block for part in parts for block in part._blocks()):
+            data[at : at + len(block)] = block
+            at += len(block)
+        return cls(data, starts[:-1], stops)
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -66,8 +81,12 @@ class Texts(Sequence[str]):
         """The same strings without unused bytes between them, as written to disk."""
         stops = np.cumsum(self.stops - self.starts, dtype=np.int64)
         starts = np.concatenate([[0], stops[:-1]]) if len(stops) else stops
-        blocks = [self._bytes(slice(at, at + _BLOCK)) for at in range(0, len(self), _BLOCK)]
+        blocks = list(self._blocks())
         return Texts(blocks[0] if len(blocks) == 1 else np.concatenate([self.data[:0], *blocks]), starts, stops)
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        """The bytes of some strings after the other."""
+        return (self._bytes(slice(at, at + _BLOCK)) for at in range(0, len(self), _BLOCK))
 
     def _bytes(self, rows: slice) -> np.ndarray:
         """The concatenated bytes of some strings; a view where they are already contiguous."""

@@ -55,8 +55,8 @@ class Pieces:
         return self.max_tokens - self.specials
 
     def encode(self, texts: Texts) -> Tokens:
-        """Token ids of each text with special tokens, at most `max_tokens`."""
-        return self.framed(self.subwords.encode(texts))
+        """Token ids of each text with special tokens, at most `max_tokens`; long texts are cut as they are read."""
+        return Tokens.joined(map(self.framed, self.subwords.encoded(texts)))
 
     def framed(self, tokens: Tokens) -> Tokens:
         """Truncate each text and add special tokens."""

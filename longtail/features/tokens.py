@@ -54,13 +54,14 @@ class Tokens:
 
     @classmethod
     def joined(cls, parts: Iterable[Tokens]) -> Tokens:
-        """Concatenate the tokens of consecutive texts."""
-        parts = list(parts)
-        if len(parts) == 1:
-            return parts[0]
-        ends = np.cumsum([0, *(len(part.ids) for part in parts)])
-        offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends)]
-        return cls(np.concatenate([part.ids for part in parts]), np.concatenate([*offsets, ends[-1:]]))
+        """Concatenate the tokens of consecutive texts; parts may come from a generator, and none is kept."""
+        ids, lengths, part = bytearray(), [np.empty(0, np.int64)], None
+        for part in parts:
+            ids += np.ascontiguousarray(part.ids, np.int32).data  # grows in place, where memory allows
+            lengths.append(np.diff(part.offsets))
+        if part is not None and len(lengths) == 2:
+            return part
+        return cls(np.frombuffer(ids, np.int32), np.append(0, np.cumsum(np.concatenate(lengths))))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -223,7 +224,11 @@ class Subwords:
 
     def encode(self, texts: Texts) -> Tokens:
         """Numbers of the subwords of each text, without special tokens around them."""
-        return Tokens.joined(self._encode(chunk) for chunk in steps(chunks(texts), "splitting texts"))
+        return Tokens.joined(self.encoded(texts))
+
+    def encoded(self, texts: Texts) -> Iterator[Tokens]:
+        """The same, of some texts at a time."""
+        return (self._encode(chunk) for chunk in steps(chunks(texts), "splitting texts"))
 
     def _encode(self, chunk: Texts) -> Tokens:
         with _tokenizing():

@@ -160,10 +160,11 @@ def _allowed(threads: int | None, n_items: int) -> int:
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, "longtail", initializer=_mark)
+    return ThreadPoolExecutor(threads, "longtail", initializer=work_alone)
 
 
-def _mark() -> None:
+def work_alone() -> None:
+    """From now on this thread leaves the other cores to others, as to processes that each have a core of their own."""
     _here.is_worker = True
 
 

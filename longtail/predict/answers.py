@@ -67,13 +67,16 @@ TOLD = 20  # bad records that are named one by one
 
 
 def as_json(number: int, record: Record, labels: list[Suggestion]) -> str:
-    """A line of JSON; an id comes back as it was given."""
+    """A line of JSON."""
+    return json.dumps(answer_of(record, labels), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def answer_of(record: Record, labels: list[Suggestion]) -> dict[str, object]:
+    """What a line says of a record; an id comes back as it was given."""
     answer: dict[str, object] = {} if record.id is None else {"id": record.id}
     if isinstance(record, Bad):
-        answer["error"] = {"line": record.line, "message": record.message}
-    else:
-        answer["labels"] = [label._asdict() for label in labels]
-    return json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n"
+        return answer | {"error": {"line": record.line, "message": record.message}}
+    return answer | {"labels": [label._asdict() for label in labels]}
 
 
 def as_csv(number: int, record: Record, labels: list[Suggestion]) -> str:

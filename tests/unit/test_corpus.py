@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -31,6 +32,23 @@ def test_packing_a_subset_keeps_its_strings_and_only_their_bytes(wanted: list[st
     packed = Texts.of(wanted)[np.array(rows, int)].packed()
     assert list(packed) == [wanted[row] for row in rows]
     assert len(packed.data) == sum(len(wanted[row].encode()) for row in rows)
+
+
+@given(st.lists(strings, min_size=1, max_size=4))
+def test_joined_texts_are_the_strings_of_their_parts(parts: list[list[str]]):
+    turned = [Texts.of(part)[::-1] for part in parts]
+    assert list(Texts.joined(turned)) == [string for part in parts for string in reversed(part)]
+
+
+def test_joined_texts_are_copied_once_and_never_made_strings():
+    part = Texts.of(["red fox " * 20] * 5000)
+    tracemalloc.start()
+    try:
+        joined = Texts.joined([part, part])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * joined.data.nbytes
 
 
 def test_a_subset_shares_the_bytes_of_the_whole():

@@ -21,6 +21,7 @@ import numpy as np
 
 from longtail.corpus import PAD, Corpus
 from longtail.features.bags import Bags, features_expected, words_expected
+from longtail.features.labels import centroid_bytes
 from longtail.index.clusters import Clusters, Tree, tree_over
 from longtail.kernels.csr import rows_of
 from longtail.kernels.threads import available_cores
@@ -125,5 +126,7 @@ def need(corpus: Corpus, config: Config) -> Need:
     parameters = 1 + int(config.trees * n_used * min(2 * entries_per_label, KEPT))
     # The widest level is trained on all documents: a dual variable and a sign a document, a weight a word.
     block = sparse_linear.TOGETHER * (5 * len(corpus) + 4 * words)
-    memory = PROGRAM + 24 * entries + 20 * parameters + available_cores() * block
+    training = 20 * parameters + available_cores() * block
+    clustering = centroid_bytes(entries, len(corpus), corpus.labels.nnz)
+    memory = PROGRAM + 24 * entries + max(training, clustering)
     return Need(parameters, memory, disk=10 * entries + 20 * parameters + 40 * words)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.encoder import BAG, Encoding
 from longtail.errors import CorpusError
-from longtail.features.labels import label_centroids, label_features
+from longtail.features.labels import MOST, label_centroids, label_features
 from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters, balanced_clusters
@@ -39,7 +38,7 @@ def with_label_texts(documents: Documents, label_set: LabelSet) -> Documents:
     """The documents followed by the text of each label; unchanged if documents have no text."""
     if documents.texts is None:
         return documents
-    return Documents(Texts.of(chain(documents.texts, label_set.words())))
+    return Documents(Texts.joined([documents.texts, label_set.words()]))
 
 
 def learn_words(documents: Documents, label_set: LabelSet, options: TfidfOptions, subwords: int) -> Reader:
@@ -60,7 +59,7 @@ def cluster_labels(
 
     A label without documents is clustered by its text; `label_texts` has the columns of `features`.
     """
-    points = label_centroids(features, labels)
+    points = label_centroids(features, labels, most=MOST)
     if label_texts is not None:
         points = label_features(points, label_texts)
     return balanced_clusters(points, size, seed)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 import warnings
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -112,6 +114,22 @@ def test_long_texts_are_cut_as_the_tokenizer_itself_would(encoders: Path, family
     expected = [tokenizer(text, truncation=True, max_length=max_tokens)["input_ids"] for text in TEXTS]
     tokens = pretrained(str(encoders / family), max_tokens).pieces.encode(Texts.of(TEXTS))
     assert [tokens[at].tolist() for at in range(len(TEXTS))] == expected
+
+
+def test_long_texts_are_cut_as_they_are_read_and_not_when_all_of_them_have_been(encoders: Path):
+    """Beyond what some texts take at a time, memory is that of the tokens that stay."""
+    pieces = pretrained(str(encoders / "bert"), 16).pieces
+    texts = Texts.of(["the red fox runs " * 2000, "the red", "fox " * 5000] * 50)  # 2.7 MB
+    whole = pieces.subwords.encode(texts)
+    tracemalloc.start()
+    try:
+        with patch("longtail.features.tokens.CHUNK", 40_000):
+            cut = pieces.encode(texts)
+            peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [cut[at].tolist() for at in range(len(texts))] == [pieces.framed(whole)[at].tolist() for at in range(150)]
+    assert peak < whole.ids.nbytes, "the tokens of all texts were never in memory"
 
 
 def test_no_texts_have_no_tokens(encoders: Path):

@@ -3,11 +3,12 @@
 import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import pytest
 
-from longtail.kernels.threads import each_in_threads, in_order, in_threads
+from longtail.kernels.threads import each_in_threads, in_order, in_threads, work_alone
 
 
 def test_slices_cover_everything_once_and_in_order():
@@ -86,3 +87,13 @@ def test_where_the_items_fail_the_results_before_come_first(threads: int):
 def test_where_the_work_fails_the_stream_ends():
     with pytest.raises(ZeroDivisionError):
         list(in_order(lambda item: 1 // (5 - item), range(1000), 2))
+
+
+def test_a_thread_that_works_alone_leaves_the_other_cores_to_others():
+    def alone() -> list[tuple[int, int]]:
+        work_alone()
+        return in_threads(lambda start, stop: (start, stop), 100, threads=4)
+
+    with ThreadPoolExecutor(1) as pool:  # a thread of its own: the mark stays
+        assert pool.submit(alone).result() == [(0, 100)]
+    assert len(in_threads(lambda start, stop: (start, stop), 100, threads=4)) == 4

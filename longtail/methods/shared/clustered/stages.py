@@ -10,7 +10,7 @@ import numpy as np
 from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.encoders.encoder import BAG, Encoder, expected
 from longtail.features.bags import features_expected
-from longtail.features.labels import label_text_bags
+from longtail.features.labels import centroid_bytes, label_text_bags
 from longtail.features.tfidf import Tfidf
 from longtail.index.clusters import Clusters
 from longtail.methods.shared.clustered.settings import ClusteredConfig
@@ -86,6 +86,8 @@ def need(corpus: Corpus, config: ClusteredConfig) -> Need:
     else:
         heads = 2 * n_labels // config.labels_per_cluster * dim + config.label_dim * (dim + n_labels)
     parameters = takes.parameters + heads
-    stored = takes.stored + 24 * features_expected(corpus.documents, config.words)
+    entries = features_expected(corpus.documents, config.words)
+    stored = takes.stored + 24 * entries
     # Per weight: gradient, two moments and average; on disk: the initial weights, a checkpoint and the final weights.
-    return Need(parameters, memory=20 * parameters + 4 * takes.kept + stored, disk=28 * parameters + stored)
+    training, clustering = 20 * parameters + 4 * takes.kept, centroid_bytes(entries, len(corpus), corpus.labels.nnz)
+    return Need(parameters, memory=max(training, clustering) + stored, disk=28 * parameters + stored)
