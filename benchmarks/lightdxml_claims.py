@@ -54,11 +54,11 @@ def variants() -> dict[str, dict]:
 RERANKED = ("cycle", "frozen shortlist")
 
 
-def reranked(first: Predictor, splits: Splits, settings: dict) -> Ranking:
+def reranked(first: Predictor, splits: Splits, config: Config) -> Ranking:
     """The mean of the model's scores and those of a re-ranker on its best labels."""
     model, train, test = first.model, splits.train, splits.split("test")
     assert isinstance(model, LightDXML) and isinstance(model.encoder, TokenBag)
-    config, reader = replace(build(Config, settings), seed=1), model.encoder.reader
+    config, reader = replace(config, seed=config.seed + 1), model.encoder.reader
     proposed = first.rank(train.documents, BEST).labels
     vectors = first_vectors(reader.vocabulary, "random", config.bag.dim, config.seed)
     start = TokenBag(reader, vectors, BLOCKS["residual"].first(config.bag.dim))
@@ -87,7 +87,7 @@ def main() -> None:
         seconds, ranking = round(time.perf_counter() - clock), model.rank(test.documents, BEST + 20)
         both = {variant: ranking}
         if variant in RERANKED:
-            both[f"{variant} + re-ranker"] = reranked(model, splits, settings)
+            both[f"{variant} + re-ranker"] = reranked(model, splits, build(Config, settings))
         for each, answer in both.items():
             metrics = judged(Ranking(np.array(answer.labels), np.array(answer.scores)), splits.train, test)
             rows[each] = {"seconds": seconds, "metrics": {metric: metrics[metric] for metric in SHOWN}}
