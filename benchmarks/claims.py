@@ -32,7 +32,7 @@ from benchmarks.machine import earlier, save
 from benchmarks.side_by_side import PEERS, corpus_path, run, write_features
 from benchmarks.unchanged import processor_seconds
 from longtail.config import build, merged, nested
-from longtail.corpus import Splits
+from longtail.corpus import Corpus, Splits
 from longtail.judge.ensemble import average
 from longtail.methods import method
 from longtail.predict.predictor import Predictor
@@ -49,6 +49,7 @@ DEPTH = 120  # R@100 after filtered pairs have left
 def place_of(variant: Variant, seed: int) -> Path:
     """The run of a variant; ways to ask one model share it."""
     trained = [variant.corpus, variant.documents, variant.method, variant.preset, sorted(variant.settings.items())]
+    trained += ["names shuffled"] * variant.shuffled
     digest = hashlib.sha256(json.dumps(trained).encode()).hexdigest()[:8]
     name = "".join(each for each in variant.method if each.isalnum() or each == "+")
     return RUNS / f"{variant.corpus}-{name}-{digest}" / str(seed)
@@ -90,9 +91,17 @@ def splits_of(corpus: str, documents: int | None) -> Splits:
     return replace(splits, train=part_of(splits.train, documents))
 
 
+def shuffled(train: Corpus) -> Corpus:
+    """With every label's id, name and text at the place of another; documents keep their places in the label matrix."""
+    order = np.random.default_rng(0).permutation(train.n_labels)
+    return replace(train, label_set=train.label_set[order]).fingerprinted()
+
+
 def add_ranking(variant: Variant, seed: int) -> None:
     """Train, unless another way to ask had the model trained, and keep the answers."""
     splits, place = splits_of(variant.corpus, variant.documents), place_of(variant, seed)
+    if variant.shuffled:
+        splits = replace(splits, train=shuffled(splits.train))
     if variant.method.startswith(PEER):
         ranking = ask_peer(variant, splits, place)
     else:

@@ -61,6 +61,14 @@ def test_ways_to_ask_one_model_share_its_training_and_other_settings_do_not():
     assert len({claims.place_of(each, 0) for each in (plain, *others)}) == 4
 
 
+def test_shuffled_labels_have_other_names_and_the_same_documents():
+    corpus = planted_corpus(200, 1, "train")
+    other = claims.shuffled(corpus)
+    names = [label_set[at].name for label_set in (corpus.label_set, other.label_set) for at in range(N_LABELS)]
+    assert sorted(names[:N_LABELS]) == sorted(names[N_LABELS:]) and names[:N_LABELS] != names[N_LABELS:]
+    assert (corpus.labels != other.labels).nnz == 0
+
+
 @pytest.fixture
 def judge() -> Judge:
     """30 test documents of the planted corpus, some of whose true pairs are filtered."""
