@@ -27,6 +27,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("lightdxml_claims",),
     ("elias",),
     ("claims",),
+    ("claims_figures",),
     ("combinations",),
     ("precision",),
     ("adding", "--model", "decaf=runs/precision/decaf-debian-related/model"),

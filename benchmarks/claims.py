@@ -48,11 +48,15 @@ DEPTH = 120  # R@100 after filtered pairs have left
 
 def place_of(variant: Variant, seed: int) -> Path:
     """The run of a variant; ways to ask one model share it."""
-    trained = [variant.corpus, variant.documents, variant.method, variant.preset, sorted(variant.settings.items())]
-    trained += ["names shuffled"] * variant.shuffled
-    digest = hashlib.sha256(json.dumps(trained).encode()).hexdigest()[:8]
+    trained = [variant.corpus, variant.documents, variant.method, settings_of(variant), variant.shuffled]
+    digest = hashlib.sha256(json.dumps(trained, sort_keys=True).encode()).hexdigest()[:8]
     name = "".join(each for each in variant.method if each.isalnum() or each == "+")
     return RUNS / f"{variant.corpus}-{name}-{digest}" / str(seed)
+
+
+def settings_of(variant: Variant) -> dict:
+    """All that differs from the defaults: the preset's settings, and its own on top."""
+    return merged(preset(variant.method, variant.preset) if variant.preset else {}, nested(variant.settings))
 
 
 def ranking_of(variant: Variant, seed: int) -> Path:
@@ -127,9 +131,7 @@ def trained(variant: Variant, splits: Splits, seed: int, place: Path) -> Predict
     if (place / "cost.json").is_file():
         return longtail.open(place / "model")
     before = processor_seconds()
-    model = longtail.fit(
-        variant.method, splits.train, run=place, preset=variant.preset, seed=seed, **variant.settings
-    )  # fmt: skip
+    model = longtail.fit(variant.method, splits.train, run=place, **settings_of(variant), seed=seed)
     spent = processor_seconds() - before
     size = sum(path.stat().st_size for path in (place / "model").rglob("*") if path.is_file())
     cost = {"MB": size / 1e6, "ms": milliseconds(model, splits), "processor seconds": spent}
@@ -165,8 +167,7 @@ def with_beta(model: Predictor, splits: Splits, variant: Variant) -> Ranking:
 
 def with_reranker(model: Predictor, splits: Splits, variant: Variant) -> Ranking:
     """LightDXML, and a second network that learns to rank what it ranks first."""
-    whole = merged(preset(variant.method, variant.preset) if variant.preset else {}, nested(variant.settings))
-    return reranked(model, splits, build(method("lightdxml").Config, whole))
+    return reranked(model, splits, build(method("lightdxml").Config, settings_of(variant)))
 
 
 def with_every_label(model: Predictor, splits: Splits, variant: Variant) -> Ranking:

@@ -11,10 +11,9 @@ from benchmarks import claims, claims_page, decaf_claims, elias, ensemble, light
 from benchmarks.claims_judge import Judge, interval, verdict
 from benchmarks.claims_table import CLAIMS, PEER, VARIANTS, Variant
 from benchmarks.side_by_side import PEERS
-from longtail.config import build, merged, nested
+from longtail.config import build
 from longtail.judge.metrics import evaluate_ranking
 from longtail.methods import method
-from longtail.presets import preset
 from longtail.ranking import Ranking
 from longtail.sparse import sp
 from tests.planted import N_LABELS, planted_corpus
@@ -40,8 +39,7 @@ def test_every_variant_of_a_claim_can_be_trained_and_asked(name: str):
     if variant.method.startswith(PEER):
         assert variant.method.removeprefix(PEER) in PEERS
     else:
-        settings = preset(variant.method, variant.preset) if variant.preset else {}
-        build(method(variant.method).Config, merged(settings, nested(variant.settings)))
+        build(method(variant.method).Config, claims.settings_of(variant))
 
 
 def test_every_claim_compares_two_models_of_one_corpus_or_says_why_not():
