@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import claims, claims_page, decaf_claims, elias, ensemble, lightdxml_claims
 from benchmarks.claims_judge import Judge, interval, verdict
-from benchmarks.claims_table import CLAIMS, PEER, VARIANTS, Variant
+from benchmarks.claims_table import BEFORE, CLAIMS, PEER, VARIANTS, Variant
 from benchmarks.side_by_side import PEERS
 from longtail.config import build
 from longtail.judge.metrics import evaluate_ranking
@@ -123,6 +123,12 @@ def test_verdicts(expects: str, ours: list, theirs: list, between: list | None, 
     assert verdict(expects, ours, theirs, between) == said
 
 
+def test_earlier_numbers_are_where_the_table_says():
+    for name, places in BEFORE.items():
+        assert name in VARIANTS
+        assert all(row in claims.earlier(table)[corpus] for table, corpus, row in places)
+
+
 def test_the_page_has_a_row_for_every_claim(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(claims_page, "PAGE", tmp_path / "claims.md")
     claim = next(claim for claim in CLAIMS if claim.a and claim.b)
@@ -130,5 +136,5 @@ def test_the_page_has_a_row_for_every_claim(tmp_path, monkeypatch: pytest.Monkey
     claims_page.write({claim.key: result})
     page = (tmp_path / "claims.md").read_text("utf-8")
     assert page.count("**holds**") == 2  # the row, and what the word means
-    assert "1.50 ± 0.71 | 0.50 | +1.00 (+0.50 … +1.50)" in page
+    assert "1.50 ± 0.71 | 0.50 | +1.00 (+0.50 … +1.50) | – |" in page
     assert all(claim.says in page for claim in CLAIMS)
