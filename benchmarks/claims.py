@@ -266,7 +266,11 @@ def main() -> None:
         if variant.seconds > asked.most or ranking_of(variant, seed).is_file():
             continue
         began = processor_seconds()
-        add_ranking(variant, seed)
+        try:
+            add_ranking(variant, seed)
+        except longtail.LongtailError as error:
+            print(f"{place_of(variant, seed)}: left out, {error}", flush=True)
+            continue
         print(ranking_of(variant, seed), f"{processor_seconds() - began:.0f} s", flush=True)
         if seed == variant.seeds[-1]:
             write(record(judge_all(earlier("claims"))))
