@@ -248,11 +248,15 @@ def trained_for(claim: Claim) -> list[str]:
 
 
 def judge_all(results: dict) -> dict:
-    """Results of all claims whose trainings are there, and earlier ones of the others, in the table's order."""
-    kept = {claim.key: results[claim.key] for claim in CLAIMS if claim.key in results}
-    now = {claim.key: judged(claim) or kept.get(claim.key) for claim in CLAIMS if claim.a}
-    valid = {claim.key for claim in CLAIMS if (now.get(claim.key) or {}).get("trained") == trained_for(claim)}
-    return {name: result for name, result in now.items() if result is not None and name in valid}
+    """Earlier results of the same trainings, and those of claims that were trained since, in the table's order."""
+    now = {}
+    for claim in CLAIMS:
+        before = results.get(claim.key)
+        if before is None or before["trained"] != trained_for(claim):
+            before = judged(claim) if claim.a else None
+        if before is not None:
+            now[claim.key] = before
+    return now
 
 
 def main() -> None:

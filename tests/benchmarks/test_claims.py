@@ -67,6 +67,15 @@ def test_shuffled_labels_have_other_names_and_the_same_documents():
     assert (corpus.labels != other.labels).nnz == 0
 
 
+def test_results_stay_while_their_settings_do(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setattr(claims, "RUNS", tmp_path)  # nothing is trained here
+    claim = next(claim for claim in CLAIMS if claim.b)
+    result = {"verdict": "holds", "trained": claims.trained_for(claim)}
+    assert claims.judge_all({claim.key: result}) == {claim.key: result}
+    assert claims.judge_all({claim.key: result | {"trained": ["with other settings"]}}) == {}
+    assert claims.judge_all({"no claim any more": result}) == {}
+
+
 @pytest.fixture
 def judge() -> Judge:
     """30 test documents of the planted corpus, some of whose true pairs are filtered."""
