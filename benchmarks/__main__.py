@@ -1,4 +1,4 @@
-"""Every table, one after the other: python -m benchmarks.  Takes many hours; python -m benchmarks.NAME makes one."""
+"""Every table, one after the other: python -m benchmarks.  Takes many hours; python -m benchmarks NAME makes one."""
 
 import subprocess
 import sys
@@ -29,6 +29,8 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("decaf_claims",),
     ("lightdxml_claims",),
     ("elias",),
+    ("claims",),
+    ("claims_figures",),
     ("combinations",),
     ("precision",),
     ("adding", "--model", "decaf=runs/precision/decaf-debian-related/model"),
@@ -51,6 +53,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 if __name__ == "__main__":
-    for name, *words in EVERYTHING:
+    one = (tuple(sys.argv[1:]),) if sys.argv[1:] else ()
+    for name, *words in one or EVERYTHING:
         print(f"== {name}", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *words], check=True)

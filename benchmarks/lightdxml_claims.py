@@ -21,21 +21,17 @@ from benchmarks.side_by_side import corpus_path, judged
 from longtail.config import build
 from longtail.corpus import Splits
 from longtail.encoders.bag import BLOCKS, TokenBag
-from longtail.encoders.encoder import vectors_of
 from longtail.encoders.learn.encoder import BagSource
 from longtail.features.vectors import first_vectors
-from longtail.judge.ensemble import average
-from longtail.methods.lightdxml.learn import Meetings, started
+from longtail.methods.lightdxml.ablations import learn_reranker
 from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import Config
 from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
-from longtail.shortlist import Shortlist
 from longtail.train.run import open_run
-from longtail.train.settings import Optim
 
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["R@100"]
-BEST = 100  # labels that the re-ranker looks at
+DEPTH = 120  # R@100 after filtered pairs have left
 
 
 def variants() -> dict[str, dict]:
@@ -54,24 +50,18 @@ def variants() -> dict[str, dict]:
 RERANKED = ("cycle", "frozen shortlist")
 
 
-def reranked(first: Predictor, splits: Splits, settings: dict) -> Ranking:
+def reranked(first: Predictor, splits: Splits, config: Config) -> Ranking:
     """The mean of the model's scores and those of a re-ranker on its best labels."""
     model, train, test = first.model, splits.train, splits.split("test")
     assert isinstance(model, LightDXML) and isinstance(model.encoder, TokenBag)
-    config, reader = replace(build(Config, settings), seed=1), model.encoder.reader
-    proposed = first.rank(train.documents, BEST).labels
-    vectors = first_vectors(reader.vocabulary, "random", config.bag.dim, config.seed)
+    reader = model.encoder.reader
+    vectors = first_vectors(reader.vocabulary, "random", config.bag.dim, config.seed + 1)
     start = TokenBag(reader, vectors, BLOCKS["residual"].first(config.bag.dim))
     documents = reader.bags(train.documents)
     source = BagSource(start, documents, documents[:0], None)
-    meetings = Meetings(source.train, train.labels, proposed, config.negatives)
-    network = started(source, train.n_labels, config)
     with tempfile.TemporaryDirectory() as place, open_run(Path(place), "re-ranker", {}, train) as run:
-        run.train("classifiers", network, meetings, Optim.of(config.optim), seed=config.seed)
-    before = first.rank(test.documents, BEST + 20)
-    vectors = vectors_of(network.encoder.export(), test.documents)
-    again = network.fusion(1.0).rank(vectors, Shortlist(before.labels, before.scores), BEST + 20)
-    return average([before, again], k=BEST + 20)
+        again = learn_reranker(model, source, train.labels, len(train), config, run)
+    return replace(first, model=replace(model, reranker=again)).rank(test.documents, DEPTH)
 
 
 def main() -> None:
@@ -84,10 +74,10 @@ def main() -> None:
             continue
         clock = time.perf_counter()
         model = longtail.fit("lightdxml", splits.train, run=Path("runs") / "claims" / name / variant, **settings)
-        seconds, ranking = round(time.perf_counter() - clock), model.rank(test.documents, BEST + 20)
+        seconds, ranking = round(time.perf_counter() - clock), model.rank(test.documents, DEPTH)
         both = {variant: ranking}
         if variant in RERANKED:
-            both[f"{variant} + re-ranker"] = reranked(model, splits, settings)
+            both[f"{variant} + re-ranker"] = reranked(model, splits, build(Config, settings))
         for each, answer in both.items():
             metrics = judged(Ranking(np.array(answer.labels), np.array(answer.scores)), splits.train, test)
             rows[each] = {"seconds": seconds, "metrics": {metric: metrics[metric] for metric in SHOWN}}

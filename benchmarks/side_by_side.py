@@ -88,7 +88,10 @@ def write_features(splits: Splits, directory: Path) -> None:
         sp.save_npz(directory / f"{name}.npz", sp.csr_matrix(matrix), compressed=False)
 
 
-def run(command: tuple[str, ...], features: Path, corpus: Path, splits: Splits) -> dict | None:
+def run(
+    command: tuple[str, ...], features: Path, corpus: Path, splits: Splits, keep: Path | None = None
+) -> dict | None:
+    """What a contender cost and its metrics; with `keep`, its ranking.npz stays in that directory."""
     program, module, *words = command
     if not Path(program).exists():
         print(f"NOT RUN: {module} needs {program}; make .venv-pecos", file=sys.stderr)
@@ -101,6 +104,8 @@ def run(command: tuple[str, ...], features: Path, corpus: Path, splits: Splits) 
             [program, "-m", module, place, *words], check=True, env=os.environ | settings, cwd=ROOT, stderr=quiet
         )
         answer = np.load(Path(place) / "ranking.npz")
+        if keep is not None:
+            shutil.copy(Path(place) / "ranking.npz", keep)
         about = json.loads((Path(place) / "about.json").read_text())
     ranking = Ranking(answer["labels"], answer["scores"])
     busy = {"day": time.strftime("%Y-%m-%d"), "load afterwards": round(os.getloadavg()[0], 1)}

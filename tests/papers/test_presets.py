@@ -102,6 +102,12 @@ def test_values_of_the_papers_tables(name: str, dataset: str):
     assert {key: str(chosen[key]) for key in table} == table
 
 
+@pytest.mark.parametrize("dataset", presets("lightdxml"))
+def test_lightdxml_has_one_rate_for_all(dataset: str):
+    chosen = settings("lightdxml", dataset)
+    assert chosen["optim.lr"] == chosen["optim.row_lr"]
+
+
 FIRST = {"lightxml": "wiki-500k", "elias": "amazon-3m", "elias++": "amazon-670k", "decaf": "lf-amazontitles-131k",
          "gudn": "wiki-500k", "lightdxml": "eurlex-4k"}  # fmt: skip
 

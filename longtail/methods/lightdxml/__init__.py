@@ -26,7 +26,7 @@ from longtail.corpus import Corpus
 from longtail.encoders.encoder import BAG, expected
 from longtail.features.reading import Reader
 from longtail.methods.lightdxml.model import LightDXML
-from longtail.methods.lightdxml.settings import Config
+from longtail.methods.lightdxml.settings import VARIANTS, Config, Variant
 from longtail.methods.lightdxml.stages import choose_beta, with_labels_as_documents
 from longtail.methods.shared.preparation import refuse_unlabelled
 from longtail.train.need import WITH_TORCH, Need
@@ -34,8 +34,10 @@ from longtail.train.need import WITH_TORCH, Need
 if TYPE_CHECKING:
     from longtail.train.run import Run
 
+__all__ = ["VARIANTS", "Config", "fit", "need"]
 
-def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
+
+def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "cycle") -> LightDXML:
     """Learn the vocabulary; train label vectors, shortlists and classifiers in turn; choose β."""
     from longtail.encoders.learn.encoder import source_of
     from longtail.methods.lightdxml.learn import learn
@@ -49,10 +51,18 @@ def fit(corpus: Corpus, config: Config, run: Run) -> LightDXML:
     nobody = everything.none_of("valid")
     source = source_of(everything, nobody, config.encoding, config.seed, run.stage, reader, block="residual")
     classified = len(everything) if config.label_text == "all" else len(train)
-    encoder, nearest, fusion = learn(source, everything.labels, classified, config, run)
-    model = LightDXML(encoder, nearest, fusion, config.shortlist)
+    if variant == "astec":
+        from longtail.methods.lightdxml.ablations import learn_astec, learn_reranker
+
+        features, _ = source.features(everything)
+        model = learn_astec(source, features, everything.labels, classified, config, run)
+    else:
+        model = LightDXML(*learn(source, everything.labels, classified, config, run), config.shortlist)
     if config.beta is None and valid.labels.nnz:
-        model = replace(model, fusion=replace(fusion, beta=choose_beta(model, train, valid, config, run)))
+        model = replace(model, fusion=replace(model.fusion, beta=choose_beta(model, train, valid, config, run)))
+    if variant == "astec":
+        again = learn_reranker(model, source, everything.labels, classified, config, run)
+        model = replace(model, reranker=again)
     return model
 
 

@@ -239,12 +239,12 @@ class Network(nn.Module):
 UNCHOSEN_BETA = 0.75  # as in most released configs, without validation documents
 
 
-def started(source: Source, n_labels: int, config: Config) -> Network:
-    """The initial network."""
+def started(source: Source, n_labels: int, config: Config, start: Encoder | None = None) -> Network:
+    """The initial network, on the first encoder unless another is given."""
     with seeded(config.seed):
         rows = nn.init.kaiming_uniform_(torch.zeros(n_labels, source.first.dim), a=5**0.5)
         labels = LearningRows(n_labels, rows)
-        encoder = source.started(source.first, config.dropout, words_dropped=config.bag.words_dropped)
+        encoder = source.started(start or source.first, config.dropout, words_dropped=config.bag.words_dropped)
         return Network(encoder, labels)
 
 

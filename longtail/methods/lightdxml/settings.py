@@ -14,6 +14,9 @@ from longtail.features.tfidf import TfidfOptions
 from longtail.index.nearest import Search
 from longtail.train.settings import Learning
 
+Variant = Literal["cycle", "astec"]
+VARIANTS: dict[str, Variant] = {"astec": "astec"}  # Table II: what LightDXML is compared with
+
 
 @dataclass(frozen=True)
 class LabelEncoding:
