@@ -109,13 +109,14 @@ class Bagging:
             self._here.desk = _Desk(self.reading)
         return self._here.desk.row(texts.data[start:stop])
 
-    def places(self, text: str, columns: np.ndarray) -> tuple[np.ndarray, ...] | None:
-        """Where the tokens of a text stand, as fields of `spans.Places`, or nothing where Python must find them."""
+    @property
+    def locator(self) -> Locator | None:
+        """Finds where tokens stand in a text, or is not there where Python must find them; this thread's own."""
         if self.subwords is not None and not self.subwords.is_plain:
             return None
         if not hasattr(self._here, "locator"):
             self._here.locator = Locator(self.reading)
-        return self._here.locator.places(text, columns)
+        return self._here.locator
 
     def _read(self, chunk: Texts) -> Rows:
         out = _Out(len(chunk), int((chunk.stops - chunk.starts).sum()))
