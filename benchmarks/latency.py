@@ -6,9 +6,10 @@
 
 Every contender is a process of its own.  They are asked in turn, a few hundred texts at a time, so that other work on
 the machine slows all of them alike; ratios count.  One text: median and 99th percentile of milliseconds on one core.
-Explain: the median of `explain` as a multiple of that, of the same texts in the same round.  Batches: texts a second on
-one core and on two, the best round, and processor time a text.  First answer: seconds from the start of the process,
-the best of several.
+Explain: the median of `model.explain(text, k=5)` as a multiple of that, of the same texts in one round.  It computes
+all numbers; words and clusters become Python values when they are read, so the next column has the same with `to_json`,
+which reads all of them.  Batches: texts a second on one core and on two, the best round, and processor time a text.
+First answer: seconds from the start of the process, the best of several.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from longtail.corpus import Corpus
 ROUNDS, ALONE, BATCH, STARTS = 10, 300, 4000, 5
 PEERS = {"PECOS": (PECOS, "pecos"), "omikuji": (sys.executable, "omikuji")}
 COLUMNS = (
-    "one text ms", "99th percentile ms", "explain × one text", "one core texts/s", "two cores texts/s",
-    "batch CPU ms/text", "first answer s", "model MB",
+    "one text ms", "99th percentile ms", "explain × one text", "explain and to_json × one text", "one core texts/s",
+    "two cores texts/s", "batch CPU ms/text", "first answer s", "model MB",
 )  # fmt: skip
 
 
@@ -107,9 +108,9 @@ class Contender:
                 raise SystemExit(f"{' '.join(command)} ended with {self.process.wait()}: {said.read()[-2000:]}")
         self.seconds = time.perf_counter() - started
 
-    def ask(self, texts: list[str], cores: int, alone: bool, explain: bool = False) -> dict:
+    def ask(self, texts: list[str], cores: int, alone: bool, what: str = "answer") -> dict:
         """Seconds of each text, or of all together; and processor seconds."""
-        asked = {"texts": texts, "cores": cores, "alone": alone, "explain": explain}
+        asked = {"texts": texts, "cores": cores, "alone": alone, "what": what}
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -121,24 +122,21 @@ class Contender:
 
 def measure(commands: dict[str, tuple[str, ...]], texts: list[str], rounds: int) -> dict[str, dict]:
     running = {name: Contender(command) for name, command in commands.items()}  # peers are trained here
-    first = {name: [] for name in commands}
-    for _ in range(STARTS):
-        for name, command in commands.items():
-            again = Contender(command)
-            first[name].append(again.seconds)
-            again.end()
+    first = first_answers(commands)
     alone, batches = {name: [] for name in commands}, {name: {1: [], 2: []} for name in commands}
-    explained = {name: [] for name in commands}
+    explained = {name: {"explain": [], "to_json": []} for name in commands}
     for number in range(rounds + 1):  # the first round is not counted
         some = [texts[at % len(texts)] for at in range(number * ALONE, (number + 1) * ALONE)]
         many = [texts[at % len(texts)] for at in range(number * BATCH, (number + 1) * BATCH)]
         for name, contender in running.items():
             seconds = contender.ask(some, 1, alone=True)["seconds"]
-            reasons = [] if name in PEERS else contender.ask(some, 1, alone=True, explain=True)["seconds"]
+            asked = {} if name in PEERS else explained[name]
+            reasons = {what: contender.ask(some, 1, alone=True, what=what)["seconds"] for what in asked}
             together = {cores: contender.ask(many, cores, alone=False) for cores in (1, 2)}
             if number:
                 alone[name] += seconds
-                explained[name] += reasons
+                for what, each in reasons.items():
+                    explained[name][what] += each
                 for cores, each in together.items():
                     batches[name][cores].append(each)
     for contender in running.values():
@@ -146,12 +144,25 @@ def measure(commands: dict[str, tuple[str, ...]], texts: list[str], rounds: int)
     return {name: row(alone[name], explained[name], batches[name], first[name]) for name in commands}
 
 
-def row(alone: list[float], explained: list[float], batches: dict[int, list[dict]], first: list[float]) -> dict:
+def first_answers(commands: dict[str, tuple[str, ...]]) -> dict[str, list[float]]:
+    """Seconds from the start of a process to its first answer."""
+    first = {name: [] for name in commands}
+    for _ in range(STARTS):
+        for name, command in commands.items():
+            again = Contender(command)
+            first[name].append(again.seconds)
+            again.end()
+    return first
+
+
+def row(alone: list[float], explained: dict[str, list], batches: dict[int, list[dict]], first: list[float]) -> dict:
+    times = {what: round(float(np.median(each) / np.median(alone)), 2) for what, each in explained.items() if each}
     one, two = (round(BATCH / min(each["seconds"][0] for each in batches[cores])) for cores in (1, 2))
     return {
         "one text ms": round(1e3 * float(np.median(alone)), 4),
         "99th percentile ms": round(1e3 * float(np.percentile(alone, 99)), 4),
-        "explain × one text": round(float(np.median(explained) / np.median(alone)), 2) if explained else None,
+        "explain × one text": times.get("explain"),
+        "explain and to_json × one text": times.get("to_json"),
         "one core texts/s": one,
         "two cores texts/s": two,
         "batch CPU ms/text": round(1e3 / BATCH * min(each["cpu"] for each in batches[2]), 4),

@@ -1,18 +1,23 @@
-"""What fewer bits cost on every corpus: python -m benchmarks.precision [METHOD:CORPUS …].
+"""What fewer bits cost on every corpus: python -m benchmarks.precision [METHOD:CORPUS …] [options].
 
-Every model is trained once with default settings (and kept in runs/precision), stored in fp32, fp16 and int8, and each
-is judged by all test documents.  Nothing is chosen, so nothing is tuned on test.  `linear` has sparse rows, which stay
-as they are.
+    --short           fewer epochs (SHORT); rows are named so
+    --documents N     training documents at most; all unless told, and rows are named so
+    --judged N        test documents at most; all unless told
+
+Every model is trained once (and kept in runs/precision), stored in fp32, fp16 and int8, and each is judged by the same
+test documents.  Settings are the defaults, with --short those of SHORT.  Nothing is chosen, so nothing is tuned on
+test.  `linear` has sparse rows, which stay as they are.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import longtail
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
+from longtail.corpus import Corpus
 from longtail.predict.export import expected_size, in_precision
 
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)]
@@ -20,42 +25,70 @@ PRECISIONS = ("fp32", "fp16", "int8")
 CORPORA = ("debian-related", "wordnet-related", "wordnet-glosses", "eurlex57k", "yso-finna-en")
 ROWS = [f"{method}:{corpus}" for corpus in CORPORA for method in ("decaf", "lightdxml", "elias++")]
 LIMIT = 0.1  # by which no metric may change
+_RANKED = {"stage_1.epochs": 1, "stage_2.epochs": 3, "optim.average_from": 2}
+SHORT: dict[str, dict] = {
+    "decaf": {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "optim.average_from": 4},
+    "lightdxml": {"optim.epochs": 4, "reindex": 2, "optim.average_from": 3},
+    "elias": _RANKED,
+    "elias++": {f"elias.{name}": value for name, value in _RANKED.items()},
+}
 
 
-def main(wanted: list[str]) -> None:
-    rows = earlier("precision")
-    for row in wanted or ROWS:
-        rows[row] = judged(*row.split(":"))
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=ROWS, metavar="METHOD:CORPUS")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--documents", type=int)
+    parser.add_argument("--judged", type=int)
+    asked = parser.parse_args()
+    training = ["short"] * asked.short + [f"{asked.documents} documents"] * (asked.documents is not None)
+    for model in asked.models:
+        found = judged(*model.split(":"), training, asked)
+        rows = earlier("precision")  # read now: another process may have added to it
+        rows[", ".join([model, *training])] = found
         save("precision", rows)
-        print(row, rows[row], flush=True)
-    (RESULTS / "precision.md").write_text(markdown(rows), "utf-8")
-    print(markdown(rows))
+        (RESULTS / "precision.md").write_text(markdown(rows), "utf-8")
+        print(model, found, flush=True)
+    print(markdown(earlier("precision")))
 
 
-def judged(method: str, corpus: str) -> dict:
+def judged(method: str, corpus: str, training: list[str], asked: argparse.Namespace) -> dict:
     """Size and metrics of a model in each precision."""
-    splits = longtail.load(corpus_path(corpus))
-    model = longtail.fit(method, splits.train, run=Path("runs") / "precision" / f"{method}-{corpus}", say=print)
-    found = {}
+    splits, place = longtail.load(corpus_path(corpus)), "-".join([method, corpus, *training]).replace(" ", "-")
+    train, test = some(splits.train, asked.documents), some(splits.split("test"), asked.judged)
+    settings = SHORT.get(method, {}) if asked.short else {}
+    model = longtail.fit(method, train, run=Path("runs") / "precision" / place, say=print, **settings)
+    found: dict = {"judged by": len(test)}
     for precision in PRECISIONS:
-        metrics = longtail.evaluate(in_precision(model, precision), splits.split("test")).metrics
+        metrics = longtail.evaluate(in_precision(model, precision), test).metrics
         found[precision] = {name: round(metrics[name], 3) for name in SHOWN}
         found[precision]["MB"] = round(expected_size(model, precision) / 1e6, 1)
     return found
 
 
+def some(corpus: Corpus, documents: int | None) -> Corpus:
+    """At most so many of the documents, drawn at random."""
+    return corpus if documents is None else corpus.subset(corpus.drawn(documents, 0), corpus.role)
+
+
 def markdown(rows: dict) -> str:
     """One row a model in a precision: its size, metrics, and the largest change against fp32."""
     columns = ["MB", *SHOWN, "largest change"]
-    lines = [f"| model and corpus | precision | {' | '.join(columns)} |", f"|---|---|{'---|' * len(columns)}"]
+    lines = [
+        f"| model, corpus, training | judged by | precision | {' | '.join(columns)} |",
+        f"|---|---|---|{'---|' * len(columns)}",
+    ]
     for row, found in rows.items():
         method, corpus = row.split(":")
-        for precision, metrics in found.items():
+        for precision in PRECISIONS:
+            metrics = found[precision]
             numbers = [metrics["MB"], *(f"{metrics[name]:.2f}" for name in SHOWN), f"{change(found, precision):.2f}"]
-            lines.append(f"| `{method}`, {corpus} | {precision} | {' | '.join(map(str, numbers))} |")
-    worst = max((change(found, precision) for found in rows.values() for precision in found), default=0)
+            cells = f"`{method}`, {corpus}", f"{found['judged by']:,}", precision, *map(str, numbers)
+            lines.append(f"| {' | '.join(cells)} |")
+    worst = max((change(found, precision) for found in rows.values() for precision in PRECISIONS), default=0)
     verdict = f"Largest change of a metric: {worst:.2f} (limit {LIMIT})."
-    return f"# What fewer bits cost\n\n`python -m benchmarks.precision`. {verdict}\n\n" + "\n".join(lines) + "\n"
+    about = "Made by `python -m benchmarks.precision`, whose docstring says what is measured; test split, %."
+    return f"# What fewer bits cost\n\n{about} {verdict}\n\n" + "\n".join(lines) + "\n"
 
 
 def change(found: dict, precision: str) -> float:
@@ -64,4 +97,4 @@ def change(found: dict, precision: str) -> float:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

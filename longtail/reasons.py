@@ -5,8 +5,8 @@ Models return these numbers; `predict/explain.py` makes an Explanation with name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -29,12 +29,13 @@ class Contributions:
 
     def with_bias(self, biases: np.ndarray) -> Contributions:
         """With a bias added for each label."""
-        return replace(self, bias=self.bias + biases, logits=self.logits + biases)
+        added = self.bias + biases, self.logits + biases
+        return Contributions(self.starts, self.stops, self.values, *added, self.approximate)
 
     def scaled(self, factor: float) -> Contributions:
         """Everything times a number."""
         parts = self.values * factor, self.bias * factor, self.logits * factor
-        return replace(self, values=parts[0], bias=parts[1], logits=parts[2])
+        return Contributions(self.starts, self.stops, *parts, self.approximate)
 
 
 def mixed(parts: Sequence[Contributions], weights: Sequence[float]) -> Contributions:
@@ -46,15 +47,15 @@ def mixed(parts: Sequence[Contributions], weights: Sequence[float]) -> Contribut
     """
     if len(parts) == 1:
         return parts[0].scaled(weights[0])
-    places = sorted({place for part in parts for place in zip(part.starts.tolist(), part.stops.tolist())})
-    at = {place: word for word, place in enumerate(places)}
-    values = np.zeros((len(parts[0].bias), len(places)))
-    for part, weight in zip(parts, weights):
-        words = [at[place] for place in zip(part.starts.tolist(), part.stops.tolist())]
-        values[:, words] += weight * part.values
-    bias = np.sum([weight * part.bias for part, weight in zip(parts, weights)], axis=0)
-    logits = np.sum([weight * part.logits for part, weight in zip(parts, weights)], axis=0)
-    starts, stops = np.array(places, np.int64).reshape(-1, 2).T
+    own = [part.starts.astype(np.int64) << 32 | part.stops for part in parts]  # rising, as words do
+    places = np.unique(np.concatenate(own))
+    labels = len(parts[0].bias)
+    values, bias, logits = np.zeros((labels, len(places))), np.zeros(labels), np.zeros(labels)
+    for part, weight, words in zip(parts, weights, own):
+        values[:, places.searchsorted(words)] += weight * part.values
+        bias += weight * part.bias
+        logits += weight * part.logits
+    starts, stops = places >> 32, places & 0xFFFFFFFF
     return Contributions(starts, stops, values, bias, logits, any(part.approximate for part in parts))
 
 
@@ -75,17 +76,22 @@ class Reasons:
     """Why a model scores some labels of one text as it does."""
 
     words: Contributions
-    proposals: list[list[Proposal]]  # of each label, the most believed first; of a tree, from the root down
+    # Of the label at a place, the most believed first; of a tree, from the root down.  What clusters hold is looked up
+    # when it is called, and their beliefs are known before.
+    proposals: Callable[[int], list[Proposal]]
 
 
 def nothing_proposed(words: Contributions) -> Reasons:
     """Empty proposals, for a model without clusters."""
-    return Reasons(words, [[] for _ in words.bias])
+    return Reasons(words, lambda at: [])
 
 
 def average_of(parts: Sequence[Reasons], weights: Sequence[float]) -> Reasons:
     """Weighted sums of the words' contributions, and the proposals of all one after the other; weights add up to 1."""
     if len(parts) == 1:
         return parts[0]
-    proposals = [list(chain.from_iterable(found)) for found in zip(*(part.proposals for part in parts))]
+
+    def proposals(at: int) -> list[Proposal]:
+        return list(chain.from_iterable(part.proposals(at) for part in parts))
+
     return Reasons(mixed([part.words for part in parts], weights), proposals)

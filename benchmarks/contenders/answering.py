@@ -4,9 +4,10 @@
     … pecos DIR, omikuji DIR  TF-IDF by scikit-learn and the peer's tree; trained in DIR the first time
 
 DIR holds train.jsonl ({"text", "labels"} a line) and names.json.  The process says "ready" after its first answer.
-Then every line of its input is {"texts": […], "cores": n, "alone": bool}, answered by the seconds that each text took,
-or all of them together, and by the processor seconds of all; with "explain", by those of an explanation of each.  Only
-`longtail` imports longtail: libpecos has an environment of its own.
+Then every line of its input is {"texts": […], "cores": n, "alone": bool, "what": …}, answered by the seconds that each
+text took, or all of them together, and by the processor seconds of all.  What: "answer"; of `longtail` also "explain",
+an explanation of each, and "to_json", the same as a value for programs.  Only `longtail` imports longtail: libpecos has
+an environment of its own.
 """
 
 import json
@@ -28,6 +29,7 @@ def longtail_model(place):
         return [[suggestion.name for suggestion in row] for row in model.predict(texts, k=K)]
 
     answer.explain = lambda texts, cores: model.explain(texts[0], K)
+    answer.to_json = lambda texts, cores: model.explain(texts[0], K).to_json()
     return answer
 
 
@@ -126,6 +128,6 @@ if __name__ == "__main__":
         os.sched_setaffinity(0, everywhere[: asked["cores"]])
         parts = [[text] for text in asked["texts"]] if asked["alone"] else [asked["texts"]]
         before = time.process_time()
-        ask = answer.explain if asked.get("explain") else answer
+        ask = answer if asked["what"] == "answer" else getattr(answer, asked["what"])
         seconds = [timed(ask, part, asked["cores"]) for part in parts]
         print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before}), flush=True)

@@ -26,7 +26,7 @@ from longtail.config import setting
 from longtail.corpus import Documents
 from longtail.errors import ConfigError
 from longtail.features.reading import Reader
-from longtail.features.spans import places_in_reader, text_of
+from longtail.features.spans import spread_over_words, text_of
 from longtail.invariants import Array, agree
 from longtail.kernels.bag import bag_sums
 from longtail.kernels.csr import Rows
@@ -132,11 +132,10 @@ class TokenBag:
         `read` is the document as it is read, where somebody has done that already.
         Blocks are piecewise linear, so ⟨row, x̂⟩ = Σ_t weight_t ⟨E_t, direction⟩ + constant, exactly.
         """
-        bag = self.read(documents) if read is None else read
-        vector, values, constants = self._encoding.explained(bag, rows)
-        places = places_in_reader(self.reader, text_of(documents), bag[1])
-        added = places.starts, places.stops, places.spread(values)
-        return vector, Contributions(*added, constants, rows.astype(np.float64) @ vector[0])
+        bag, text = self.read(documents) if read is None else read, text_of(documents)
+        vector, values, constants, logits = self._encoding.explained(bag, rows)
+        words = spread_over_words(self.reader.bagging, text, bag[1], values)
+        return vector, Contributions(*words, constants, logits)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield indices and vectors of batches of documents, (batch,) and (batch, dim) float32."""

@@ -28,6 +28,7 @@ from longtail.kernels.words import UNKNOWN, Table, enter_terms
 from longtail.progress import counting
 
 if TYPE_CHECKING:
+    from longtail.features.locating import Locator
     from longtail.features.tfidf import Tfidf
 
 ON_DESK = 1 << 14  # bytes of a single text for which every thread keeps arrays
@@ -109,15 +110,16 @@ class Bagging:
             self._here.desk = _Desk(self.reading)
         return self._here.desk.row(texts.data[start:stop])
 
-    def places(self, text: str, columns: np.ndarray) -> tuple[np.ndarray, ...] | None:
-        """Where the tokens of a text stand, as fields of `spans.Places`, or nothing where Python must find them."""
+    @property
+    def locator(self) -> Locator | None:
+        """Finds where tokens stand in a text, or is not there where Python must find them; this thread's own."""
         if self.subwords is not None and not self.subwords.is_plain:
             return None
         if not hasattr(self._here, "locator"):
             from longtail.features.locating import Locator  # only explanations need it
 
             self._here.locator = Locator(self.reading)
-        return self._here.locator.places(text, columns)
+        return self._here.locator
 
     def _read(self, chunk: Texts) -> Rows:
         out = _Out(len(chunk), int((chunk.stops - chunk.starts).sum()))

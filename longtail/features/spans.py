@@ -21,9 +21,10 @@ import numpy as np
 
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
+from longtail.features.bagging import Bagging
 from longtail.features.bags import Bags
 from longtail.features.grams import Grams, located
-from longtail.features.reading import Reader
+from longtail.features.locating import Words
 from longtail.features.tfidf import Tfidf
 from longtail.features.tokens import Subwords
 from longtail.kernels.located import spread_out
@@ -148,10 +149,13 @@ class Places:
         return spread
 
 
-def places_in_reader(reader: Reader, text: str, columns: np.ndarray) -> Places:
-    """Where the words and pieces of a row of `Reader.rows` stand."""
-    found = None if reader.words.tfidf is None else reader.bagging.places(text, columns)
-    return plain_places([reader.words.tfidf, reader.pieces], text, columns) if found is None else Places(*found)
+def spread_over_words(bagging: Bagging, text: str, columns: np.ndarray, values: np.ndarray) -> Words:
+    """Values of the tokens of a bag, (labels, tokens), as those of the text's words."""
+    found = None if bagging.locator is None else bagging.locator.spread(text, columns, values)
+    if found is not None:
+        return found
+    places = plain_places([bagging.words, bagging.pieces], text, columns)
+    return places.starts, places.stops, places.spread(values)
 
 
 @dataclass(frozen=True)
@@ -172,16 +176,11 @@ class ReadText:
         _, columns, values = bags.tfidf.rows(documents.texts)
         return cls(documents.texts[0], bags.tfidf, columns, values.astype(np.float64))
 
-    def margins(self, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        """w·x + b of some labels, whose weights are (labels, columns)."""
-        return weights @ self.values + biases
-
     def explained(self, weights: np.ndarray, biases: np.ndarray) -> Contributions:
-        """What the words add to w·x + b of the same labels."""
-        found = self.tfidf.bagging.places(self.text, self.columns)
-        places = plain_places([self.tfidf], self.text, self.columns) if found is None else Places(*found)
-        parts = places.spread(weights * self.values), np.asarray(biases, np.float64), self.margins(weights, biases)
-        return Contributions(places.starts, places.stops, *parts)
+        """What the words add to w·x + b of some labels, whose weights are (labels, columns)."""
+        added, biases = weights * self.values, np.asarray(biases, np.float64)
+        words = spread_over_words(self.tfidf.bagging, self.text, self.columns, added)
+        return Contributions(*words, biases, added.sum(axis=1) + biases)
 
 
 def plain_places(vocabularies: Sequence[Tfidf | None], text: str, columns: np.ndarray) -> Places:

@@ -55,15 +55,17 @@ class Clusters:
         places[self.labels] = np.arange(len(places), dtype=np.int32)
         return places
 
-    def proposals(self, opened: Shortlist, labels: np.ndarray) -> list[list[Proposal]]:
+    def proposals(self, opened: Shortlist, labels: np.ndarray) -> Callable[[int], list[Proposal]]:
         """Of each label its own cluster, if it is among those that one document opened: the first row of `opened`."""
-        clusters = np.searchsorted(self.starts, self.places[labels], side="right") - 1
+        clusters = self.starts.searchsorted(self.places[labels], side="right") - 1
         there = opened.labels[0] == clusters[:, None]
-        if not there.shape[1]:
-            return [[] for _ in labels]
-        at = there.argmax(axis=1)
-        found = zip(clusters.tolist(), there.any(axis=1).tolist(), opened.belief[0, at].tolist())
-        return [[Proposal(cluster, belief, self[cluster][:NAMED])] if open else [] for cluster, open, belief in found]
+        beliefs = np.where(there, opened.belief[0], NOT_OPEN).max(axis=1, initial=NOT_OPEN)
+
+        def proposed(at: int) -> list[Proposal]:
+            cluster, belief = int(clusters[at]), float(beliefs[at])
+            return [] if belief == NOT_OPEN else [Proposal(cluster, belief, self[cluster][:NAMED])]
+
+        return proposed
 
     @property
     def of_label(self) -> np.ndarray:
@@ -71,6 +73,9 @@ class Clusters:
         cluster = np.empty(len(self.labels), np.int32)
         cluster[self.labels] = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
         return cluster
+
+
+NOT_OPEN = -1.0  # in the place of a belief
 
 
 @dataclass(frozen=True)
@@ -120,24 +125,11 @@ class Tree:
     # -- one label ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _leaf(self) -> np.ndarray:
+    def leaf_of(self) -> np.ndarray:
         """The leaf of every label up to the largest, PAD where it hangs nowhere; never stored."""
         leaf = np.full(int(self.labels.max(initial=-1)) + 1, PAD, np.int32)
         leaf[self.labels] = np.arange(len(self.labels), dtype=np.int32)
         return leaf
-
-    def leaves(self, labels: np.ndarray) -> np.ndarray:
-        """The nodes of the last level that these labels are, PAD for a label that hangs nowhere."""
-        known = labels < len(self._leaf)
-        return np.where(known, self._leaf[np.where(known, labels, 0)], PAD) if len(self._leaf) else labels * 0 + PAD
-
-    def above(self, leaves: np.ndarray) -> list[np.ndarray]:
-        """The nodes of levels 1, 2, … above each of some leaves; PAD above PAD."""
-        paths, nodes = [], leaves
-        for starts in self.starts[:0:-1]:
-            nodes = np.where(nodes == PAD, PAD, np.searchsorted(starts, nodes, side="right") - 1)
-            paths.append(nodes)
-        return paths[::-1]
 
     def under(self, level: int, node: int) -> np.ndarray:
         """The labels under a node."""

@@ -12,7 +12,7 @@ A partition is the special case of one edge per label and β = ∞: every edge s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
@@ -26,6 +26,7 @@ from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree, check_indices
 from longtail.kernels.csr import rows_of
 from longtail.kernels.paths import Edges
+from longtail.kernels.reasons import paths_to
 from longtail.kernels.top import top_of_rows
 from longtail.rankers.label_rows import LabelRows
 from longtail.reasons import FEW, NAMED, Proposal
@@ -181,14 +182,16 @@ class GraphIndex:
 
     def proposals(
         self, vectors: np.ndarray, labels: np.ndarray, opened: Shortlist | None = None
-    ) -> list[list[Proposal]]:
+    ) -> Callable[[int], list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
         opened = self.open(vectors) if opened is None else opened
-        clusters, beliefs = opened.labels[0], opened.belief[0]
-        edges, scores = (part[clusters] for part in self.edges)
-        found = [(*np.nonzero(edges == label),) for label in labels.tolist()]
-        paths = [sorted(zip(-beliefs[at] * scores[at, edge], clusters[at])) for at, edge in found]
-        return [[self._proposal(int(cluster), -float(less)) for less, cluster in path[:FEW]] for path in paths]
+        clusters, beliefs = paths_to(*self.edges, opened.labels[0], opened.belief[0], labels, FEW)
+
+        def proposed(at: int) -> list[Proposal]:
+            paths = zip(clusters[at].tolist(), beliefs[at].tolist())
+            return [self._proposal(cluster, belief) for cluster, belief in paths if cluster != PAD]
+
+        return proposed
 
     def _proposal(self, cluster: int, belief: float) -> Proposal:
         labels = self._named[cluster]
@@ -216,22 +219,27 @@ class GraphIndex:
         firm = np.where(self.added.labels == PAD, 0, np.exp(self.added.weights)).astype(np.float32)
         return _pads_last(np.hstack([labels, self.added.labels]), np.hstack([scores, firm]))
 
-    def with_labels(self, vectors: np.ndarray) -> GraphIndex:
-        """With more labels, each hanging on the clusters that its vector, (labels, dim), opens first.
+    def near(self, vectors: np.ndarray, clusters: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
+        """The clusters that vectors open first, and the labels that these lead to most firmly; faster than `find`."""
+        opened = self.clusters.top_for_many(vectors, min(clusters, len(self.clusters)))
+        alike = np.ones(opened.shape, np.float32)
+        return opened, self._paths.best(opened, alike, min(labels, self.n_labels))[0]
+
+    def with_labels(self, opened: np.ndarray) -> GraphIndex:
+        """With more labels, each hanging on the clusters that its vector opens first, (labels, any).
 
         An edge is as firm as the firmest of a trained label is on average.
         """
-        firm = np.log(self._firmness())
-        where = self.clusters.top_by_softmax(vectors, self.alpha, min(EDGES_ADDED, len(self.clusters))).labels
-        new = np.repeat(np.arange(self.n_labels, self.n_labels + len(vectors), dtype=np.int32), where.shape[1])
+        firm, where = np.log(self._firmness()), opened[:, :EDGES_ADDED]
+        new = np.repeat(np.arange(self.n_labels, self.n_labels + len(opened), dtype=np.int32), where.shape[1])
         edges = _by_cluster(where.ravel(), new, len(self.clusters))
         before = np.empty((len(edges), 0), np.int32) if self.added is None else self.added.labels
         weights = np.empty(before.shape, np.float32) if self.added is None else self.added.weights
         all_weights = np.hstack([weights, np.where(edges == PAD, 0, firm).astype(np.float32)])
         added = Graph(*_pads_last(np.hstack([before, edges]), all_weights))
         # Where all labels are ranked, all still are.
-        shortlist = self.shortlist + (len(vectors) if self.shortlist >= self.n_labels else 0)
-        return replace(self, added=added, shortlist=shortlist, n_labels=self.n_labels + len(vectors))
+        shortlist = self.shortlist + (len(opened) if self.shortlist >= self.n_labels else 0)
+        return replace(self, added=added, shortlist=shortlist, n_labels=self.n_labels + len(opened))
 
     def _firmness(self) -> float:
         """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.kernels.graph_search import Links
+from longtail.kernels.threads import PerThread
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
 from longtail.reasons import Proposal
@@ -96,7 +98,17 @@ class Nearest:
 
     def find(self, documents: np.ndarray, k: int) -> Shortlist:
         """The k labels with the largest cosine, and σ(cosine): (documents, k or all there are)."""
-        k, documents = min(k, len(self.labels)), unit(documents)
+        found = self._find(unit(documents), min(k, len(self.labels)))
+        if len(documents) == 1 and (memory := self._memory.here) is not None:
+            memory["last"] = documents, k, found
+        return found
+
+    @cached_property
+    def _memory(self) -> PerThread[dict[str, Any]]:
+        """What was found last for a single document, for who explains it; never stored."""
+        return PerThread(dict)
+
+    def _find(self, documents: np.ndarray, k: int) -> Shortlist:
         if self.graph is None:
             near = self.directions.top(documents, k)
         else:
@@ -127,14 +139,18 @@ class Nearest:
         labels = np.where(gone, np.int32(PAD), self.labels)[kept]
         return replace(self, labels=labels, directions=self.directions.some(kept))
 
-    def proposals(self, documents: np.ndarray, k: int, labels: np.ndarray) -> list[list[Proposal]]:
+    def proposals(self, documents: np.ndarray, k: int, labels: np.ndarray) -> Callable[[int], list[Proposal]]:
         """Of each label itself, with σ(cosine), if it is among the k labels nearest to the one document."""
-        near = self.find(documents, k)
-        beliefs = dict(zip(near.labels[0].tolist(), near.belief[0].tolist()))
-        return [
-            [Proposal(label, beliefs[label], np.array([label]))] if label in beliefs else []
-            for label in labels.tolist()
-        ]
+        known, asked, near = (self._memory.here or {}).get("last", (None, 0, None))
+        if near is None or asked != k or not np.array_equal(known, documents):
+            near = self.find(documents, k)
+
+        def proposed(at: int) -> list[Proposal]:
+            label = int(labels[at])
+            found = near.belief[0, near.labels[0] == label].tolist()
+            return [Proposal(label, belief, labels[at : at + 1]) for belief in found[:1]]
+
+        return proposed
 
     def find_for_many(self, documents: np.ndarray, k: int) -> np.ndarray:
         """The labels that `find` finds, for a training set: faster, and not to the last bit the same."""

@@ -9,6 +9,8 @@ and in a batch.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from longtail.kernels.bag import ANY_ORDER, add_up
@@ -58,22 +60,32 @@ class Encoding:
         in_threads(part, len(vectors), threads)
         return vectors
 
-    def explained(self, bag: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the tokens of one bag add to ⟨row, x̂⟩ of some rows (rows, dim), (rows, tokens) float64.
+    def explained(self, bag: Rows, rows: np.ndarray) -> Explained:
+        """What the tokens of one bag add to ⟨row, x̂⟩ of some rows (rows, dim).
 
-        With it x̂, (1, dim), and what no token adds, (rows,).  Blocks are piecewise linear: around x̂, with p = [s > 0],
+        Blocks are piecewise linear: around x̂, with p = [s > 0],
 
             gated       ⟨w, x̂⟩ = ⟨a⊙w, identity⊙s + R(p⊙s) + offset⟩                a = [x̂ > 0]
             residual    ⟨w, x̂⟩ = ⟨w, p⊙s⟩ + ⟨a⊙w, R(p⊙s) + offset⟩                  a = [R(p⊙s) + offset > 0]
         """
         check(len(bag[0]) == 2 and len(bag[1]) == len(bag[2]), "one bag whose entries have a token and a weight")
         check_shape(rows, (len(rows), self._dim), "rows to explain")
-        count, vector = len(rows), np.empty((1, self._dim), np.float32)
-        values, constants = np.empty((count, len(bag[1]))), np.empty(count)
-        sums, directions = np.empty((2, 1, self._dim), np.float32), np.empty((count, self._dim))
-        given = np.ascontiguousarray(rows, np.float32), directions, constants, values
-        check(self._explain(*bag, sums, vector, *given) == 0, MISTAKEN)
-        return vector, values, constants
+        made = Explained(
+            np.empty((1, self._dim), np.float32), np.empty((len(rows), len(bag[1]))), np.empty(len(rows)),
+            np.empty(len(rows)),
+        )  # fmt: skip
+        room = np.empty((2, 1, self._dim), np.float32), np.empty((len(rows), self._dim), np.float32)
+        check(self._explain(*bag, np.ascontiguousarray(rows, np.float32), *room, *made) == 0, MISTAKEN)
+        return made
+
+
+class Explained(NamedTuple):
+    """What the tokens of one bag add to ⟨row, x̂⟩ of some rows."""
+
+    vector: np.ndarray  # (1, dim) float32: x̂
+    values: np.ndarray  # (rows, tokens) float64
+    constants: np.ndarray  # (rows,) float64: what no token adds
+    logits: np.ndarray  # (rows,) float64: ⟨row, x̂⟩
 
 
 class _Desk:
@@ -123,37 +135,52 @@ def _encode(table, block, offset, identity, starts, tokens, weights, start, stop
 
 @standalone
 def _explain(
-    table, block, offset, identity, starts, tokens, weights, sums, vectors, rows, directions, constants, values
+    table, block, offset, identity, starts, tokens, weights, rows, sums, directions, vectors, values, constants, logits
 ):  # fmt: skip
     """`directions` (rows, dim) is room for what s is multiplied with."""
     if starts[0] != 0 or starts[1] != len(tokens):
         return 1
     if _encode(table, block, offset, identity, starts, tokens, weights, 0, 1, sums, vectors) != 0:
         return 1
-    gated, whole = len(identity) > 0, sums[0, 0]
-    for row in range(len(rows)):
-        constants[row] = _turn(rows[row], block[0], offset, identity, gated, whole, vectors[0], directions[row])
+    _through_block(rows, block[0], offset, len(identity) > 0, sums[0, 0], vectors[0], directions, constants)
+    _past_block(rows, identity, sums[0, 0], vectors[0], directions)
     _add_tokens(table, tokens, weights, directions, values)
+    for row in range(len(rows)):
+        logits[row] = _product(rows[row], vectors[0])
     return 0
 
 
-@compiled(fastmath=ANY_ORDER)
-def _turn(row, block, offset, identity, gated, whole, vector, direction):
-    """The row as it meets s, into `direction`; returns what no token adds."""
-    constant = 0.0
-    for d in range(len(row)):
-        direction[d] = 0
-    for d in range(len(row)):
+@compiled
+def _through_block(rows, block, offset, gated, whole, vector, directions, constants):
+    """Rows as they meet the positive part of s, into `directions`, and what no token adds.
+
+    A row of the block is read once for all.
+    """
+    directions[:], constants[:] = 0, 0
+    for d in range(len(vector)):
         if vector[d] > (np.float32(0) if gated else max(whole[d], np.float32(0))):
-            constant += np.float64(row[d]) * offset[d]
-            _add_times(np.float64(row[d]), block[d], direction)
-    for d in range(len(row)):
-        direction[d] = direction[d] if whole[d] > 0 else 0.0
-        if gated and vector[d] > 0:
-            direction[d] += np.float64(identity[d]) * row[d]
-        elif not gated and whole[d] > 0:
-            direction[d] += row[d]
-    return constant
+            for row in range(len(rows)):
+                constants[row] += np.float64(rows[row, d]) * offset[d]
+                _add_times(rows[row, d], block[d], directions[row])
+
+
+@compiled
+def _past_block(rows, identity, whole, vector, directions):
+    """Leave out what is not positive in s, and add what goes past the block."""
+    gated = len(identity) > 0
+    for row in range(len(rows)):
+        for d in range(len(vector)):
+            past = identity[d] * rows[row, d] if gated else rows[row, d]
+            goes = vector[d] > 0 if gated else whole[d] > 0
+            directions[row, d] = (directions[row, d] if whole[d] > 0 else 0) + (past if goes else 0)
+
+
+@compiled(fastmath=ANY_ORDER)
+def _product(one, other):
+    total = 0.0
+    for d in range(len(one)):
+        total += np.float64(one[d]) * other[d]
+    return total
 
 
 @compiled(fastmath=ANY_ORDER)
@@ -171,7 +198,7 @@ def _add_tokens(table, tokens, weights, directions, values):
         if len(scales) > 0:
             weight *= scales[token]
         for row in range(len(directions)):
-            total = 0.0
+            total = np.float32(0)
             for d in range(directions.shape[1]):
                 total += directions[row, d] * as_float(vectors[token, d])
             values[row, at] = weight * total

@@ -242,3 +242,19 @@ def spread_out(tokens, words, shares, values, spread):
         for at in range(len(tokens)):
             spread[label, words[at]] += values[label, tokens[at]] * shares[at]
     return 0
+
+
+@standalone
+def locate_and_spread(reading, text, sizes, columns, found, values, spread):
+    """Both, for sizes[2] labels: `values` and `spread` are (labels, tokens) and (labels, words) in one line each."""
+    code = locate(reading, text, sizes, columns, found)
+    if code != 0:
+        return code
+    labels, tokens, words = sizes[2], sizes[1], found.counts[1]
+    for at in range(labels * words):
+        spread[at] = 0
+    for label in range(labels):
+        for at in range(found.counts[0]):
+            given = values[label * tokens + found.tokens[at]]
+            spread[label * words + found.words[at]] += given * found.shares[at]
+    return 0

@@ -6,16 +6,19 @@ of which has a method `reasons(documents, labels)`; docs/prediction.md says what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from itertools import repeat
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from longtail.corpus import PAD, Documents
+from longtail.corpus import Documents, Label
 from longtail.errors import ConfigError, CorpusError, ModelError
 from longtail.predict.predictor import Suggestion
-from longtail.reasons import Proposal, Reasons
+from longtail.reasons import Reasons
 
 if TYPE_CHECKING:
     from longtail.predict.predictor import Predictor
@@ -61,11 +64,34 @@ class Reason:
     clusters: list[Opened]
     documents: list[Neighbour]  # most alike first; empty where the run kept none
 
+    @classmethod
+    def later(cls, source: _Source, at: int, **known: Any) -> Reason:  # noqa: ANN401 - values of fields
+        """With words and clusters that are made when they are first read; their numbers are known to the source."""
+        reason = cls.__new__(cls)
+        vars(reason).update(known, _source=source, _at=at)
+        return reason
+
+    def __getattr__(self, name: str) -> list:
+        """Words or clusters that were not made yet."""
+        if name not in ("words", "clusters") or "_source" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = vars(self)[name] = getattr(self._source, name)(self._at)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All fields: the source knows the model, which is not to be copied."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def to_json(self) -> dict[str, Any]:
         """For programs: the fields, the suggestion's in front."""
         # By hand: `asdict` copies every number, which takes longer than finding it.
-        parts = {"words": [word._asdict() for word in self.words]}
-        parts |= {name: [dict(vars(part)) for part in getattr(self, name)] for name in ("clusters", "documents")}
+        words = [
+            {"text": text, "start": start, "stop": stop, "contribution": value}
+            for text, start, stop, value in self.words
+        ]
+        parts = {"words": words} | {
+            name: [dict(vars(part)) for part in getattr(self, name)] for name in ("clusters", "documents")
+        }
         return self.suggestion._asdict() | {name: getattr(self, name) for name in PLAIN} | parts
 
 
@@ -92,25 +118,26 @@ def explain(model: Predictor, text: str, k: int = 5, label: str | None = None) -
     suggested = model.suggestions(model.rank(documents, k))[0] if label is None else [_asked(model, documents, label)]
     numbers = np.array([suggestion.index for suggestion in suggested], np.int32)
     found = reasons_of(model, documents, numbers)
-    words = _words(text, found)
     kept = model.kept_documents
-    near = [[]] * len(suggested) if kept is None else kept.nearest(text, numbers)
-    names = _Names(model)
+    near = repeat([]) if kept is None else kept.nearest(text, numbers)
+    source = _Source(text, model.labels, found)
+    # Counts are many, and mapped: those of a few labels are read as such.
+    plain = [model.counts[numbers].tolist(), found.words.logits.tolist(), found.words.bias.tolist()]
     return Explanation(
         text,
         [
-            Reason(
-                suggestion,
-                None if model.calibration is None else suggestion.score,
-                int(model.counts[suggestion.index]),
-                float(found.words.logits[at]),
-                float(found.words.bias[at]),
-                found.words.approximate,
-                words[at],
-                [names.opened(proposal) for proposal in found.proposals[at]],
-                [Neighbour(begins, similarity) for begins, similarity in near[at]],
+            Reason.later(
+                source,
+                at,
+                suggestion=suggestion,
+                probability=None if model.calibration is None else suggestion.score,
+                count=count,
+                logit=logit,
+                bias=bias,
+                approximate=found.words.approximate,
+                documents=[Neighbour(begins, similarity) for begins, similarity in own],
             )
-            for at, suggestion in enumerate(suggested)
+            for at, (suggestion, count, logit, bias, own) in enumerate(zip(suggested, *plain, near))
         ],
     )
 
@@ -132,32 +159,32 @@ def reasons_of(model: Predictor, documents: Documents, labels: np.ndarray) -> Re
     if reasons is None:
         raise ConfigError(f"models of {model.about.method} cannot explain what they suggest")
     found: Reasons = reasons(documents, labels)
-    if not (np.isfinite(found.words.values).all() and np.isfinite(found.words.logits).all()):
+    if not isfinite(found.words.values.sum() + found.words.logits.sum()):
         raise ModelError("the weights of this model add up to NaN or infinity; train it again")
     return found
 
 
-def _words(text: str, found: Reasons) -> list[list[Word]]:
-    """The words of each label, with what they add to it."""
-    starts, stops = found.words.starts.tolist(), found.words.stops.tolist()
-    spelled = [text[start:stop] for start, stop in zip(starts, stops)]
-    return [list(map(_word, zip(spelled, starts, stops, row))) for row in found.words.values.tolist()]
+class _Source:
+    """The words and clusters of the label at a place, made of the model's numbers."""
+
+    def __init__(self, text: str, labels: Sequence[Label], found: Reasons):
+        self._text, self._labels, self._found = text, labels, found
+
+    def words(self, at: int) -> list[Word]:
+        """What each word of the text adds to the label's logit."""
+        return list(map(_word, zip(*self._places, self._found.words.values[at].tolist())))
+
+    @cached_property
+    def _places(self) -> tuple[list[str], list[int], list[int]]:
+        starts, stops = self._found.words.starts.tolist(), self._found.words.stops.tolist()
+        return [self._text[start:stop] for start, stop in zip(starts, stops)], starts, stops
+
+    def clusters(self, at: int) -> list[Opened]:
+        """The clusters that proposed it, with names of labels inside."""
+        return [
+            Opened(cluster, belief, [self._labels[label].name for label in labels.tolist()])
+            for cluster, belief, labels in self._found.proposals(at)
+        ]
 
 
 _word = partial(tuple.__new__, Word)  # there are hundreds of words, and Word(…) takes three times as long
-
-
-class _Names:
-    """Names of labels, each read once."""
-
-    def __init__(self, model: Predictor):
-        self._labels, self._known = model.labels, {PAD: ""}
-
-    def opened(self, proposal: Proposal) -> Opened:
-        """A proposal with names."""
-        return Opened(proposal.cluster, proposal.belief, [self._name(label) for label in proposal.labels.tolist()])
-
-    def _name(self, label: int) -> str:
-        if label not in self._known:
-            self._known[label] = self._labels[label].name
-        return self._known[label]

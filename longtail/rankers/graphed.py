@@ -9,6 +9,7 @@ This module is for inference; learn/graphed.py is for training.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
@@ -20,10 +21,12 @@ from longtail.index.graph import GraphIndex
 from longtail.invariants import Number, agree
 from longtail.kernels.graph_ranking import GraphRanking
 from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
+from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Proposal
 from longtail.shortlist import Shortlist
+
+NEAR_LABELS = 200  # among which the neighbours of a new label are looked for
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Graphed:
         """The k best labels by p_l, for document vectors (documents, dim)."""
         return Ranking(*self._ranking.rank(vectors, k))
 
-    def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> list[list[Proposal]]:
+    def proposals(self, vectors: np.ndarray, labels: np.ndarray) -> Callable[[int], list[Proposal]]:
         """Of each label the clusters that lead one document to it; these are known if it was ranked last."""
         known = self._ranking.opened(vectors)
         return self.index.proposals(vectors, labels, None if known is None else Shortlist(*known))
@@ -57,9 +60,10 @@ class Graphed:
 
     def with_labels(self, texts: Summary) -> Graphed:
         """With new labels, hanging on the clusters that their texts open first."""
-        near = self.rank(texts.means, NEIGHBOURS).labels
+        opened, inside = self.index.near(texts.means, NEAR_CLUSTERS, NEAR_LABELS)
+        near = self.labels.top_weighed(texts.means, alike(inside), NEIGHBOURS).labels
         rows = self.labels.append(*unseen_rows(self.labels, texts, near))
-        return replace(self, index=self.index.with_labels(texts.means), labels=rows)
+        return replace(self, index=self.index.with_labels(opened), labels=rows)
 
     def without_labels(self, labels: np.ndarray) -> Graphed:
         """With labels that score 0; their edges stay, for those of other labels have their weights beside them."""

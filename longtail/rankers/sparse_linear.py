@@ -20,6 +20,7 @@ from longtail.invariants import Array, agree
 from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.dual import Block, Problem, train_block
+from longtail.kernels.reasons import weights_of
 from longtail.kernels.sparse_scores import OneDocument, score_candidates
 from longtail.kernels.threads import PerThread, each_in_threads
 from longtail.progress import counting
@@ -65,17 +66,7 @@ class SparseLinear:
     def explained(self, bags: Bags, documents: Documents, labels: np.ndarray, first: int = 0) -> Contributions:
         """What the words of one document add to w·x + b of some labels; words have the columns from `first`."""
         read = ReadText.of(bags, documents)
-        return read.explained(self._weights_of(labels, read.columns + first), self.biases[labels])
-
-    def _weights_of(self, labels: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """(labels, columns); the columns rise."""
-        weights, bounded = np.zeros((len(labels), len(columns)), np.float32), np.append(columns, -1)
-        for at, label in enumerate(labels.tolist()):
-            own = slice(*self.weights.indptr[label : label + 2])
-            place = np.searchsorted(columns, self.weights.indices[own])
-            known = bounded[place] == self.weights.indices[own]
-            weights[at, place[known]] = self.weights.data[own][known]
-        return weights
+        return read.explained(weights_of(self._rows, labels, read.columns + first), self.biases[labels])
 
     def with_more(self, directions: sp.csr_array) -> SparseLinear:
         """With more classifiers, of length 1 in `directions`, (new, features), made as long and biased as is usual."""

@@ -11,21 +11,20 @@ import numpy as np
 from longtail.corpus import PAD, Documents
 from longtail.features.bags import Bags
 from longtail.features.described import Described
-from longtail.features.spans import ReadText
 from longtail.index.clusters import Tree
 from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
 from longtail.judge.ensemble import average
 from longtail.kernels import descent as kernels
 from longtail.kernels.borders import check_rows
 from longtail.kernels.csr import Rows, frozen, rows_of
-from longtail.kernels.entries import entries
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import PerThread, in_slices
 from longtail.methods.linear.answering import Answering
+from longtail.methods.linear.explaining import Explaining
 from longtail.rankers.frequent import where_empty, without
 from longtail.rankers.label_rows import SILENT
 from longtail.ranking import Ranking
-from longtail.reasons import NAMED, Proposal, Reasons, average_of
+from longtail.reasons import Reasons, average_of
 from longtail.sparse import sp
 
 POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
@@ -45,13 +44,6 @@ class Level:
     def check(self) -> None:
         """A walk meets the nodes of a feature in order."""
         check_rising_in_runs("nodes", self.nodes, self.starts)
-
-    def of(self, features: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (nodes, features) and biases (nodes,) of some nodes; 0 at PAD."""
-        found = entries((self.starts, self.nodes, self.weights), features, nodes).T
-        return found, np.where(
-            nodes == PAD, np.float32(0), np.append(self.biases, np.float32(0))[nodes]
-        )  # PAD: the last
 
     def with_more(self, rows: sp.csr_array, bias: np.float32) -> Level:
         """Append classifiers, (new, features)."""
@@ -146,26 +138,6 @@ class Descent:
     def _desks(self) -> PerThread[_Desk]:
         return PerThread(lambda: _Desk(self.compiled))
 
-    def reasons(self, read: ReadText, labels: np.ndarray, power: float) -> Reasons:
-        """What words add to the margins of the labels' leaves, and the nodes above these with their beliefs.
-
-        A label that hangs nowhere has no classifier: nothing adds to a margin of 0.
-        """
-        leaves, added = self.tree.leaves(labels), self.beside
-        inside, beside = (
-            self.levels[-1].of(read.columns, leaves),
-            added.classifiers.of(read.columns, added.places(labels)),
-        )
-        words = read.explained(inside[0] + beside[0], inside[1] + beside[1])
-        proposals: list[list[Proposal]] = [[] for _ in labels]
-        beliefs, paths = np.ones(len(labels)), self.tree.above(leaves)
-        for at, (level, nodes) in enumerate(zip(self.levels, paths), 1):
-            beliefs = beliefs * belief_of(read.margins(*level.of(read.columns, nodes)), power)
-            for found, node, belief in zip(proposals, nodes.tolist(), beliefs.tolist()):
-                if node != PAD:
-                    found.append(Proposal(node, belief, self.tree.under(at, node)[:NAMED]))
-        return Reasons(words, proposals)
-
     def with_labels(self, directions: sp.csr_array, first: int) -> Descent:
         """Append labels numbered from `first`; see LENGTH."""
         before = self.added or Added.none(first, directions.shape[1])
@@ -202,11 +174,6 @@ class _Desk:
 # classifiers do not.  Chosen by `python -m benchmarks.new_labels --choose`.
 LENGTH = np.float32(0.65)
 BIAS = np.float32(-0.9)
-
-
-def belief_of(margins: np.ndarray, power: float) -> np.ndarray:
-    """exp(-max(0, 1 - z)^power), or 1 / (1 + exp(-z)) where the power is 0: what kernels/sparse_scores.py computes."""
-    return 1 / (1 + np.exp(-margins)) if power == 0 else np.exp(-(np.maximum(0, 1 - margins) ** power))
 
 
 def _compiled(level: Level, starts: np.ndarray, names: np.ndarray) -> kernels.Level:
@@ -262,9 +229,14 @@ class Linear:
 
     def reasons(self, documents: Documents, labels: np.ndarray) -> Reasons:
         """The mean margin of the trees' leaves, by words, and the nodes above them."""
-        read = ReadText.of(self.bags, documents)
-        each = [descent.reasons(read, labels, self.power) for descent in self.descents]
+        each = [explaining.reasons(documents, labels) for explaining in self._explaining]
         return average_of(each, [1 / len(each)] * len(each))
+
+    @cached_property
+    def _explaining(self) -> list[Explaining]:
+        """What tells the reasons of every tree; never stored."""
+        ways = [(descent.compiled, descent.tree, descent.beside.first) for descent in self.descents]
+        return [Explaining(self.bags, *way, float(self.power)) for way in ways]
 
     def _rank_rows(self, rows: Rows, k: int) -> Ranking:
         walk = self.beam, self.power, self.belief_weight

@@ -11,7 +11,7 @@ from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
 from longtail.features.bags import Bags
 from longtail.features.reading import Reader
-from longtail.features.spans import Places, ReadText, pieces_of, places_in_reader, plain_places, words_of
+from longtail.features.spans import Places, ReadText, pieces_of, plain_places, spread_over_words, words_of
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.tokens import Subwords, Words
 
@@ -66,11 +66,9 @@ def test_every_token_of_a_bag_is_shared_out_whole(text: str, ngrams: int):
     documents = Documents.of([text, "the red foxes run"])
     reader = Reader.fit(documents, TfidfOptions(ngrams=ngrams), subwords=100)
     _, columns, _ = reader.rows(documents[:1])
-    places = places_in_reader(reader, text, columns)
-    shares = np.bincount(places.tokens, places.shares, len(columns))
-    np.testing.assert_allclose(shares, 1)
-    assert (np.diff(places.starts) >= 0).all() and (places.starts <= places.stops).all()
-    assert (places.stops <= len(text)).all()
+    starts, stops, spread = spread_over_words(reader.bagging, text, columns, np.eye(len(columns)))
+    np.testing.assert_allclose(spread.sum(axis=1), 1)
+    assert (np.diff(starts) >= 0).all() and (starts <= stops).all() and (stops <= len(text)).all()
 
 
 def spread(text: str, ngrams: int, subwords: int = 0) -> dict[tuple[int, int], float]:
@@ -78,9 +76,8 @@ def spread(text: str, ngrams: int, subwords: int = 0) -> dict[tuple[int, int], f
     documents = Documents.of([text])
     reader = Reader.fit(documents, TfidfOptions(ngrams=ngrams), subwords)
     _, columns, _ = reader.rows(documents)
-    places = places_in_reader(reader, text, columns)
-    got = places.spread(np.ones((1, len(columns))))[0]
-    return dict(zip(zip(places.starts.tolist(), places.stops.tolist()), got.tolist()))
+    starts, stops, [got] = spread_over_words(reader.bagging, text, columns, np.ones((1, len(columns))))
+    return dict(zip(zip(starts.tolist(), stops.tolist()), got.tolist()))
 
 
 def test_a_repeated_word_shares_its_weight_among_its_places():
@@ -151,7 +148,9 @@ def given_to_words(places: Places) -> dict[tuple[int, int, int], float]:
 @given(ascii_texts | st.sampled_from(PLAIN_TEXTS), st.sampled_from(READERS))
 def test_compiled_code_finds_words_where_python_finds_them(text: str, reader: Reader):
     _, columns, _ = reader.rows(Documents.of([text]))
-    found = reader.bagging.places(text, columns)
+    locator = reader.bagging.locator
+    assert locator is not None
+    found = locator.places(text, columns)
     plain = plain_places([reader.words.tfidf, reader.pieces], text, columns)
     if found is None:  # a token that tokenizers find before all others
         assert reader.pieces is not None and "[" in text
@@ -159,10 +158,18 @@ def test_compiled_code_finds_words_where_python_finds_them(text: str, reader: Re
     compiled = Places(*found)
     assert given_to_words(compiled) == pytest.approx(given_to_words(plain))
     assert compiled.starts.tolist() == plain.starts.tolist() and compiled.stops.tolist() == plain.stops.tolist()
+    for labels in (2, 1000):  # in one call, and in two where there are too many numbers for that
+        values = np.random.default_rng(labels).normal(size=(labels, len(columns)))
+        *places, spread = locator.spread(text, columns, values)  # type: ignore[misc]
+        assert [each.tolist() for each in places] == [plain.starts.tolist(), plain.stops.tolist()]
+        np.testing.assert_allclose(spread, plain.spread(values), atol=1e-12)
 
 
 def test_texts_that_compiled_code_leaves_to_python():
     reader = READERS[1]
     for text in ("été red", "red [UNK] fox", "red " * 2000):
-        assert reader.bagging.places(text, reader.rows(Documents.of([text]))[1]) is None
-    assert reader.bagging.places("red fox", reader.rows(Documents.of(["red fox"]))[1]) is not None
+        columns = reader.rows(Documents.of([text]))[1]
+        assert reader.bagging.locator.places(text, columns) is None  # type: ignore[union-attr]
+        assert reader.bagging.locator.spread(text, columns, np.ones((1, len(columns)))) is None  # type: ignore[union-attr]
+    columns = reader.rows(Documents.of(["red fox"]))[1]
+    assert reader.bagging.locator.places("red fox", columns) is not None  # type: ignore[union-attr]

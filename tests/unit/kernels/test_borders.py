@@ -37,6 +37,7 @@ from longtail.kernels.logistic import logistic
 from longtail.kernels.nearest import nearest
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
 from longtail.kernels.reading import STATE, read_rows
+from longtail.kernels.reasons import paths_to, weights_of
 from longtail.kernels.row_adam import move_rows
 from longtail.kernels.score_tree import shares_at_leaves
 from longtail.kernels.sparse_scores import open_nodes, score_candidates
@@ -160,6 +161,13 @@ DEGENERATE: dict[str, tuple[Callable[[], Any], Any]] = {
     "entries: no rows": (lambda: entries(sparse(2, 3), no_ints(0), ints(1)), floats(0, 1)),
     "entries: no columns": (lambda: entries(sparse(2, 3), ints(1), no_ints(0)), floats(1, 0)),
     "entries: nothing there": (lambda: entries(sparse(2, 3), ints(0, 1), ints(2)), floats(2, 1)),
+    "weights_of: no labels": (lambda: weights_of(sparse(2, 3), no_ints(0), ints(1)), floats(0, 1)),
+    "weights_of: no columns": (lambda: weights_of(sparse(2, 3), ints(1), no_ints(0)), floats(1, 0)),
+    "weights_of: nothing there": (lambda: weights_of(sparse(2, 3), ints(0, 1), ints(2)), floats(2, 1)),
+    "paths_to: no labels": (lambda: paths_to(pads(2, 1), floats(2, 1), ints(0), ones(1), no_ints(0), 3)[0], pads(0, 3)),
+    "paths_to: no clusters": (lambda: paths_to(pads(2, 1), ones(2, 1), no_ints(0), ones(0), ints(1), 3)[0], pads(1, 3)),
+    "paths_to: no edges": (lambda: paths_to(pads(2, 0), floats(2, 0), ints(0), ones(1), ints(1), 3)[0], pads(1, 3)),
+    "paths_to: none wanted": (lambda: paths_to(ints([1]), ones(1, 1), ints(0), ones(1), ints(1), 0)[0], pads(1, 0)),
     "cosines: no documents": (lambda: cosines(in_eight_bits(sparse(2, 3)), no_ints(0), ints(1), ones(1)), floats(0)),
     "cosines: no words": (lambda: cosines(in_eight_bits(sparse(2, 3)), ints(0, 1), no_ints(0), ones(0)), floats(2)),
     "dropped: nothing": (lambda: dropped(floats(0, 4), 0.5, 1), floats(0, 4)),
@@ -513,6 +521,11 @@ WRONG: dict[str, Callable[[], Any]] = {
     "move_rows: step 0": lambda: moved(3, 2, rows=ints(0), step=0),
     "entries: a row that does not exist": lambda: entries(sparse(2, 3), ints(2), ints(0)),
     "entries: a row below the first": lambda: entries(sparse(2, 3), ints(-1), ints(0)),
+    "weights_of: a label that does not exist": lambda: weights_of(sparse(2, 3), ints(2), ints(0)),
+    "weights_of: a label below the first": lambda: weights_of(sparse(2, 3), ints(-1), ints(0)),
+    "paths_to: a cluster that does not exist": lambda: paths_to(pads(2, 1), ones(2, 1), ints(2), ones(1), ints(0), 3),
+    "paths_to: fewer scores than edges": lambda: paths_to(pads(2, 2), ones(2, 1), ints(0), ones(1), ints(0), 3),
+    "paths_to: more beliefs than clusters": lambda: paths_to(pads(2, 1), ones(2, 1), ints(0), ones(2), ints(0), 3),
     "cosines: a document that does not exist": lambda: cosines(
         in_eight_bits(sparse(2, 3)), ints(2), ints(0), ones(1)
     ),
@@ -570,7 +583,8 @@ FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
     "table_of", "tile_logits", "tile_products", "unseen", "turned_to_integers", "no_sketch", "are_parted",
     "keep_largest_unsorted", "leave_out", "score",  # of Opening and GraphRanking, which have tests of their own
     "no_tree", "complain",  # of Reranker, which has too
-    "locate", "room_for", "spread_out",  # features/locating.py and features/spans.py check first
+    "locate", "room_for", "spread_out", "locate_and_spread",  # features/locating.py and features/spans.py check first
+    "walk_up", "explain_text",  # methods/linear/explaining.py, whose bags and labels are the model's own
     "packed", "block_products", "dense", "read", "through_layer",  # encoders/forward.py checks weights and tokens first
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",

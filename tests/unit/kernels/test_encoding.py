@@ -44,9 +44,10 @@ def test_tokens_and_constant_add_up_to_the_product(gated: bool, precision: str):
     encoding, parts = made(gated, precision)
     rows = np.random.default_rng(1).standard_normal((3, 21)).astype(np.float32)
     for given in (bag(3, 7, 8, 39), bag(5), bag()):
-        vector, values, constants = encoding.explained(given, rows)
+        vector, values, constants, logits = encoding.explained(given, rows)
         np.testing.assert_array_equal(vector, encoding(given))
         np.testing.assert_allclose(values.sum(axis=1) + constants, rows @ vector[0], atol=1e-4)
+        np.testing.assert_allclose(logits, rows @ vector[0], atol=1e-5)
         for one, other in zip((values, constants), plain(parts, given, rows)):
             np.testing.assert_allclose(one, other, atol=1e-4)
 
