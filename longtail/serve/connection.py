@@ -68,9 +68,15 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Count what arrives before the headers are complete."""
         self._read = time.perf_counter()
-        resting = self._resting and self._is_free()
-        if resting and self._refused_again(data):
+        self.guard.latest.let_in(self)  # what it sent before comes first
+        if not (self._resting and self._is_free() and self._shed(data)):
+            self.let_in(data)
+
+    def let_in(self, data: bytes) -> None:
+        """Read what arrived."""
+        if self.transport.is_closing():
             return
+        resting = self._resting and self._is_free()
         self._head += len(data)
         waiting, self._begun, self._refused = self._timer is not None, 0, None
         super().data_received(data)
@@ -138,19 +144,29 @@ class Connection(HttpToolsProtocol):
         """Whether no request of this connection is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
-    def _refused_again(self, data: bytes) -> bool:
-        """Refuse a whole request whose head is known, where the queue is full; it need not even be parsed."""
-        if not self.guard.state.queue.full or self.transport.is_closing():
+    def _shed(self, data: bytes) -> bool:
+        """In an overload a whole request whose head is known need not even be parsed to be refused; whether it was one.
+
+        Where one may wait, it is the latest of those that are read together: it has waited least.
+        """
+        queue = self.guard.state.queue
+        full = queue.full
+        refusal = self.guard.known.find(data) if full or queue.overloaded else None
+        if refusal is None or self.transport.is_closing():
             return False
-        refusal = self.guard.known.find(data)
-        if refusal is None:
-            return False
+        if full:
+            self.refuse_known(refusal)
+        else:
+            self.guard.latest.keep(self, data, refusal)
+        return True
+
+    def refuse_known(self, refusal: Refusal) -> None:
+        """Refuse what was not parsed."""
         self._cancel_timer()
         self.transport.write(self._dated(refusal, refusal.kept))
         self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
         if self.timeout_keep_alive_task is None:
             self._await_next(self.timeout_keep_alive)
-        return True
 
     def _turned_away(self) -> bool:
         """Refuse a request that finds the queue full, without a task of its own; whether it was."""
