@@ -48,12 +48,12 @@ class Connection(HttpToolsProtocol):
         self._resting = True  # nothing of the next request was read yet
         self._begun = 0  # requests that began with the bytes read latest
         self._refused: Refusal | None = None  # the answer to one of them, where the connection stays open
-        self._read = 0.0  # when the latest bytes were read
+        self._read = time.perf_counter()  # when the latest bytes were read
         self.meter.gauge("connections", len(self.connections))
         if len(self.connections) > self.limits.connections:
             transport.abort()
         else:
-            self._await_headers()
+            self._await_next(self.timeout_keep_alive)  # browsers connect before they ask; it is idle until a byte comes
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody waits for what is still being predicted."""
@@ -78,14 +78,16 @@ class Connection(HttpToolsProtocol):
             return
         resting = self._resting and self._is_free()
         self._head += len(data)
-        waiting, self._begun, self._refused = self._timer is not None, 0, None
+        self._begun, self._refused = 0, None
         super().data_received(data)
         if resting and self._refused is not None and self._begun == 1 and self._resting:
             self.guard.known.keep(data, self._refused, self.headers)
         if self._answered and self._timer is None:  # more of the body is to come
             self._timer = self.loop.call_later(self.limits.arrival, self.transport.abort)
-        if waiting and self._timer is not None and self._head > LONGEST_HEADERS and not self.transport.is_closing():
+        if self._head > LONGEST_HEADERS and self._awaits_headers and not self.transport.is_closing():
             self._refuse(431, f"the headers are longer than {LONGEST_HEADERS:,} bytes")
+        if resting and self._begun == 0 and self.timeout_keep_alive_task is None:  # empty lines before a request
+            self._await_next(self.timeout_keep_alive)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -200,6 +202,10 @@ class Connection(HttpToolsProtocol):
 
     def _await_next(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    @property
+    def _awaits_headers(self) -> bool:
+        return self._timer is not None and not self._resting and not self._answered
 
     def _await_headers(self) -> None:
         if self._timer is None:
