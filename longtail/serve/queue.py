@@ -3,10 +3,10 @@
     event loop:  submit ─► waiting jobs (bounded) ─┐                       ┌─► futures of the jobs
     the thread:                                    └► a batch ─► predict ──┘
 
-What takes little (`Pace.allows`) the event loop does itself: the thread would wait for the interpreter's lock, a dozen
-times for a text, and the answer for the thread.  Nobody waits for company: a job that finds the thread idle starts at
-once.  Those that arrive while it works wait, and the oldest of them takes along all that ask for the same, where enough
-texts wait: a few are done sooner one after the other.  So batches grow with the load, and there is no timer.
+What takes little (`Pace.allows`) the event loop does itself, sooner than by way of the thread, with which it shares the
+interpreter's lock.  Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while
+it works wait, and the oldest of them takes along all that ask for the same, where enough texts wait: a few are done
+sooner one after the other.  So batches grow with the load, and there is no timer.
 
 A burst may fill the queue (`queue`): it will be caught up with, and so will clients that wait for an answer before they
 ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no more
