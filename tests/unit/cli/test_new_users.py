@@ -97,3 +97,9 @@ def test_join_puts_new_documents_behind_old_ones(longtail: Command, tmp_path: Pa
     code, _, told = longtail("join", "corpus", tmp_path / "new.jsonl", "--out", tmp_path / "both")
     assert code == 0 and "601 train, 120 test documents, 61 labels" in told, told
     assert longtail("join", "corpus", "--out", tmp_path / "one")[0] == 2
+
+
+def test_describe_tells_of_texts_without_spaces(longtail: Command, tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"text": "红色的狐狸", "labels": ["x"]}\n' * 3)
+    assert "no spaces between words" in longtail("describe", tmp_path / "a.jsonl")[2]
+    assert "no spaces between words" not in longtail("describe", "corpus")[2]
