@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Documents, Label, one_split
+from longtail.data.labelling import renumbered
 from longtail.data.own_labels import without_own
 from longtail.errors import ConfigError, CorpusError
 from longtail.judge.calibration import reached, reliability
@@ -138,8 +139,8 @@ def in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.c
         return corpus.labels, corpus.filtered
     columns = _places(corpus.label_set, model.labels)
     width = max(int(columns.max(initial=-1)) + 1, len(model.labels))
-    filtered = None if corpus.filtered is None else _renumbered(corpus.filtered, columns, width)
-    return _renumbered(corpus.labels, columns, width), filtered
+    filtered = None if corpus.filtered is None else renumbered(corpus.filtered, columns, width)
+    return renumbered(corpus.labels, columns, width), filtered
 
 
 def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
@@ -148,11 +149,3 @@ def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
     for label in labels:
         places.setdefault(label.id, len(places))
     return np.array([places[label.id] for label in labels], np.int64)
-
-
-def _renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
-    # Copies: a loaded corpus is mapped read-only and cannot be sorted in place.
-    entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
-    moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
-    moved.sort_indices()
-    return moved
