@@ -176,7 +176,7 @@ class Load:
             connection.send(at, due)
 
     def answered(self, connection: Connection, status: int, body: bytes) -> None:
-        if connection.at < 0:  # one that was never used, and is told so (408)
+        if connection.at < 0:  # nobody asked
             return
         self.running -= 1
         self.outcome.add(status, connection.due, connection.sent, time.monotonic())

@@ -85,13 +85,6 @@ def counting(total: float, what: str = "") -> Iterator[Done]:
         stage.end()
 
 
-def pulse(what: str) -> None:
-    """Something of unknown length begins, in a few words, or ends, in none: a bar without a share."""
-    stage = _watched.get()
-    if stage is not None:
-        stage.pulse(what)
-
-
 def is_watched() -> bool:
     """Whether a count started now would be shown; callers then split their work into smaller pieces."""
     stage = _watched.get()
@@ -193,13 +186,6 @@ class Stage:
             self._hide()
         elif self._bar is not None:
             self._draw(None, "", [])
-
-    def pulse(self, what: str) -> None:
-        """Show on a terminal that something of unknown length is under way; without words, that it is done."""
-        if self._on_terminal and (what or self.name or self.busy):
-            self._draw(None, "", [what] if what else [])
-        elif self._on_terminal:
-            self._hide()
 
     @contextmanager
     def aside(self) -> Iterator[None]:

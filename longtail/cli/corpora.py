@@ -32,10 +32,14 @@ def describe(
     """What is in a corpus: documents, labels, lengths, and what may go wrong with it."""
     from longtail.corpus import WITHOUT_TEST
     from longtail.data.describe import describe as described
+    from longtail.features.grams import is_unspaced
     from longtail.report.description import description_tables
     from longtail.report.plots import frequency_plot
 
-    found = described(read_corpus(corpus, reading))
+    splits = read_corpus(corpus, reading)
+    found, texts = described(splits), splits.train.documents.texts
+    if texts is not None and is_unspaced(texts):
+        say("these texts have no spaces between words: methods read them by pieces of one to three characters")
     if "test" not in found.splits:
         say(f"{found.name} has no test split; {WITHOUT_TEST}")
     if as_json:

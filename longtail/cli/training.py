@@ -101,12 +101,7 @@ def train(
     splits, began = read_corpus(corpus, reading), time.monotonic()
     fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
     say(f"done: {run / 'model'}, in {short(time.monotonic() - began)}")
-    words = f"{shlex.quote(corpus)}{as_options(reading)}"
-    if splits.test is None:
-        say(_how_to_judge(run / "model", words, splits, hold_out=hold_out))
-    else:
-        say(f"judge it: longtail evaluate {shlex.quote(str(run / 'model'))} {words}")
-    say(f"use it: longtail serve {shlex.quote(str(run / 'model'))}")
+    _say_what_next(run / "model", f"{shlex.quote(corpus)}{as_options(reading)}", splits, hold_out=hold_out)
 
 
 def _limits(**given: str | None) -> dict[str, Any]:
@@ -143,6 +138,15 @@ def given_settings(config: Path | None, assignments: list[str], preset: str | No
 
     given = (read_toml(config) if config else {}) | dict(map(parse_assignment, assignments))
     return given if preset is None else given | {"preset": preset}
+
+
+def _say_what_next(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> None:
+    """The commands that come after a training."""
+    if splits.test is None:
+        say(_how_to_judge(model, corpus, splits, hold_out=hold_out))
+    else:
+        say(f"judge it: longtail evaluate {shlex.quote(str(model))} {corpus}")
+    say(f"use it: longtail serve {shlex.quote(str(model))}")
 
 
 def _how_to_judge(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> str:

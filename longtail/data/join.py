@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import Corpus, Documents, Label, LabelSet, Role, Splits, Texts
+from longtail.data.labelling import renumbered
 from longtail.errors import CorpusError
 
 
@@ -55,13 +56,15 @@ def _joined(parts: list[Corpus], label_set: LabelSet, places: dict[str, int], na
         raise CorpusError(f"{name}: a corpus has features but no text; only texts can be joined")
     ids = [part.ids for part in parts if part.ids is not None]
     columns = [np.array([places[label.id] for label in part.label_set], np.int64) for part in parts]
-    filtered = [_moved(part.filtered, at, len(places)) for part, at in zip(parts, columns) if part.filtered is not None]
+    filtered = [
+        renumbered(part.filtered, at, len(places)) for part, at in zip(parts, columns) if part.filtered is not None
+    ]
     if filtered and len(filtered) < len(parts):
         raise CorpusError(f"{name}: only some of the corpora have pairs that must not count; join them without")
     return Corpus(
         Documents(Texts.of(chain.from_iterable(part.texts for part in parts))),
         sp.csr_array(
-            sp.vstack([_moved(part.labels, at, len(places)) for part, at in zip(parts, columns)], format="csr")
+            sp.vstack([renumbered(part.labels, at, len(places)) for part, at in zip(parts, columns)], format="csr")
         ),
         label_set,
         name,
@@ -69,11 +72,3 @@ def _joined(parts: list[Corpus], label_set: LabelSet, places: dict[str, int], na
         ids=Texts.of(chain.from_iterable(ids)) if len(ids) == len(parts) else None,
         filtered=sp.csr_array(sp.vstack(filtered, format="csr")) if filtered else None,
     ).fingerprinted()
-
-
-def _moved(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
-    """The same pairs in other columns."""
-    entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
-    moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
-    moved.sort_indices()
-    return moved

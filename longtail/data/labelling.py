@@ -99,3 +99,12 @@ def _row(stops: np.ndarray, at: int) -> int:
 def _matrix(indices: list[int], stops: np.ndarray, n_labels: int) -> sp.csr_array:
     ones = np.ones(len(indices), np.float32)
     return sp.csr_array((ones, np.array(indices, np.int32), stops), shape=(len(stops) - 1, n_labels))
+
+
+def renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
+    """The same pairs, with column c now at columns[c] of `width`."""
+    # Copies: a loaded corpus is mapped read-only and cannot be sorted in place.
+    entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
+    moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
+    moved.sort_indices()
+    return moved

@@ -9,6 +9,7 @@ import numpy as np
 
 from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
+from longtail.features.grams import MOST, is_unspaced
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.invariants import Number, agree
 from longtail.kernels.csr import Rows, rows_of
@@ -87,9 +88,14 @@ def beside_dense(vectors: np.ndarray, rows: sp.csr_array) -> sp.csr_array:
 
 
 def features_expected(documents: Documents, words: TfidfOptions) -> int:
-    """Stored features of all documents: counted where given, else one for nine bytes of text, with pairs two."""
+    """Stored features of all documents: counted where given, else one for nine bytes of text, with pairs two.
+
+    Of languages without spaces, whose characters have three bytes: two for each character.
+    """
     if documents.texts is None:
         return documents.features.nnz  # type: ignore[union-attr]
+    if is_unspaced(documents.texts):
+        return 2 * int((documents.texts.stops - documents.texts.starts).sum()) // 3
     return words.ngrams * int((documents.texts.stops - documents.texts.starts).sum()) // 9
 
 
@@ -102,6 +108,8 @@ def words_expected(documents: Documents, words: TfidfOptions) -> int:
     if documents.texts is None:
         return documents.features.shape[1]  # type: ignore[union-attr]
     expected = int(30 * np.sqrt((documents.texts.stops - documents.texts.starts).sum()))
+    if is_unspaced(documents.texts):
+        return min(3 * expected, MOST)
     if words.ngrams == 2:
         expected = 5 * expected // min(words.min_df, 2)
     return min(expected, words.max_features or expected)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.corpus import Corpus, Label, one_split
+from longtail.corpus import Corpus, Documents, Label, one_split
+from longtail.data.labelling import renumbered
 from longtail.data.own_labels import without_own
 from longtail.errors import ConfigError, CorpusError
 from longtail.judge.calibration import reached, reliability
@@ -18,7 +19,8 @@ from longtail.judge.frequencies import Frequencies
 from longtail.judge.metrics import Evaluation, evaluate_ranking
 from longtail.judge.per_label import f1_metrics
 from longtail.predict.labels import label_digest
-from longtail.predict.predictor import Predictor, model_of
+from longtail.predict.predictor import Predictor, model_of, refuse_huge
+from longtail.progress import is_watched, steps
 from longtail.ranking import Ranking, check_k
 
 DEPTH = 100  # labels ranked per document, enough for R@100
@@ -73,8 +75,21 @@ def answer(model: Predictor, corpus: Corpus, ks: Sequence[int] = (1, 3, 5)) -> A
         raise CorpusError(f"{corpus.name}: the {corpus.role} split has no documents to evaluate on")
     truth, filtered = in_model_order(model, corpus if model.own is None else without_own(corpus))
     own = model.calibration.threshold if model.calibration else None
-    ranking = model.rank(corpus.documents, max(DEPTH, own.k if own else 0, *ks) + spare(filtered))
+    ranking = _ranked(model, corpus.documents, max(DEPTH, own.k if own else 0, *ks) + spare(filtered))
     return Answered(model, corpus, ks, ranking, truth, filtered)
+
+
+def _ranked(model: Predictor, documents: Documents, k: int) -> Ranking:
+    """The k best labels of each document; where somebody watches, in parts, so that a bar moves."""
+    size = max(len(documents) // PARTS, FEWEST)
+    if not is_watched() or len(documents) <= size:
+        return model.rank(documents, k)
+    refuse_huge(len(documents), min(k, len(model.labels)))  # of all together; a part alone would fit
+    starts = steps(range(0, len(documents), size), "ranking documents")
+    return Ranking.joined([model.rank(documents[np.arange(at, min(at + size, len(documents)))], k) for at in starts])
+
+
+PARTS, FEWEST = 64, 64  # that documents are ranked in, and documents of one at least
 
 
 def score(answered: Answered, a: float = 0.55, b: float = 1.5) -> Evaluation:
@@ -124,8 +139,8 @@ def in_model_order(model: Predictor, corpus: Corpus) -> tuple[sp.csr_array, sp.c
         return corpus.labels, corpus.filtered
     columns = _places(corpus.label_set, model.labels)
     width = max(int(columns.max(initial=-1)) + 1, len(model.labels))
-    filtered = None if corpus.filtered is None else _renumbered(corpus.filtered, columns, width)
-    return _renumbered(corpus.labels, columns, width), filtered
+    filtered = None if corpus.filtered is None else renumbered(corpus.filtered, columns, width)
+    return renumbered(corpus.labels, columns, width), filtered
 
 
 def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
@@ -134,11 +149,3 @@ def _places(labels: Sequence[Label], known: Sequence[Label]) -> np.ndarray:
     for label in labels:
         places.setdefault(label.id, len(places))
     return np.array([places[label.id] for label in labels], np.int64)
-
-
-def _renumbered(matrix: sp.csr_array, columns: np.ndarray, width: int) -> sp.csr_array:
-    # Copies: a loaded corpus is mapped read-only and cannot be sorted in place.
-    entries = np.array(matrix.data), columns[matrix.indices], np.array(matrix.indptr)
-    moved = sp.csr_array(entries, shape=(matrix.shape[0], width))
-    moved.sort_indices()
-    return moved

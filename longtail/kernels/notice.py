@@ -6,13 +6,9 @@ it knows whether anything will be compiled.
 
 from __future__ import annotations
 
-import contextvars
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from longtail.progress import pulse
 
 MOMENT = 1.0  # seconds of compiling that nobody needs to hear of
 
@@ -30,15 +26,11 @@ class Notice:
         self.say: Callable[[str], None] | None = None
         self.kept = True  # whether numba found a directory for what it compiles
         self._under_way, self._since, self._seconds = 0, 0.0, 0.0
-        self._shown = False  # on a terminal, by a bar
-        self._timer: threading.Timer | None = None
-        self._speaking = threading.Lock()
 
     def started(self) -> None:
         """A function is being compiled, perhaps for another one that is."""
         if self._under_way == 0:
             self._since = time.monotonic()
-            self._later()
         self._under_way += 1
         self._speak()
 
@@ -48,33 +40,11 @@ class Notice:
         self._under_way -= 1
         if self._under_way == 0:
             self._seconds += time.monotonic() - self._since
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._shown:
-                self._shown = False
-                pulse("")
-
-    def _later(self) -> None:
-        """Speak in a moment, if one function takes that long; in this thread's context, which knows the bar."""
-        if self.say is not None:
-            context, wait = contextvars.copy_context(), max(MOMENT - self._seconds, 0) + 0.1
-            self._timer = threading.Timer(wait, lambda: context.run(self._speak_if_compiling))
-            self._timer.daemon = True
-            self._timer.start()
-
-    def _speak_if_compiling(self) -> None:
-        if self._under_way:
-            self._speak()
 
     def _speak(self) -> None:
-        if self._seconds + time.monotonic() - self._since <= MOMENT:
-            return
-        with self._speaking:
-            say, self.say, shown, self._shown = self.say, None, self._shown, True
-        if say is not None:
+        if self.say is not None and self._seconds + time.monotonic() - self._since > MOMENT:
+            say, self.say = self.say, None
             say(KEPT if self.kept else NOT_KEPT)
-        if not shown:
-            pulse("compiling")
 
 
 notice = Notice()  # numba compiles one function at a time, so one notice serves all threads

@@ -58,8 +58,6 @@ def in_slices(
         in_threads(function, n_items, threads)
         return
 
-    size = min(size, max(n_items // SLICES, FEWEST))
-
     def part(start: int, stop: int) -> None:
         for at in range(start, stop, size):
             end = min(at + size, stop)
@@ -68,9 +66,6 @@ def in_slices(
 
     with counting(n_items, what) as done:
         in_threads(part, n_items, threads)
-
-
-SLICES, FEWEST = 64, 16  # where a bar is to move: slices that items are cut into, and items of one at least
 
 
 def each_in_threads(

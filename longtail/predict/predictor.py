@@ -107,7 +107,7 @@ class Predictor:
         """
         k = check_k(k)
         _check_documents(documents)
-        _refuse_huge(len(documents), min(k, len(self.labels)))
+        refuse_huge(len(documents), min(k, len(self.labels)))
         ranking = self._ranked(documents, min(k, len(self.labels)))
         _refuse_infinite(ranking)
         ranking = ranking if self.calibration is None else self.calibration.curve.calibrated(ranking)
@@ -230,7 +230,7 @@ def model_of(given: object) -> Predictor:
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 
-def _refuse_huge(documents: int, k: int) -> None:
+def refuse_huge(documents: int, k: int) -> None:
     """Raise where a Ranking and one copy of it would not fit into memory; small ones are not worth asking for it."""
     needed = 2 * documents * k * BYTES_A_LABEL
     if needed > UNASKED and needed > (free := free_memory()):

@@ -48,12 +48,12 @@ class Connection(HttpToolsProtocol):
         self._resting = True  # nothing of the next request was read yet
         self._begun = 0  # requests that began with the bytes read latest
         self._refused: Refusal | None = None  # the answer to one of them, where the connection stays open
-        self._read = 0.0  # when the latest bytes were read
+        self._read = time.perf_counter()  # when the latest bytes were read
         self.meter.gauge("connections", len(self.connections))
         if len(self.connections) > self.limits.connections:
             transport.abort()
         else:
-            self._await_headers()
+            self._await_next(self.timeout_keep_alive)  # browsers connect before they ask; it is idle until a byte comes
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody waits for what is still being predicted."""
@@ -68,18 +68,26 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Count what arrives before the headers are complete."""
         self._read = time.perf_counter()
-        resting = self._resting and self._is_free()
-        if resting and self._refused_again(data):
+        self.guard.latest.let_in(self)  # what it sent before comes first
+        if not (self._resting and self._is_free() and self._shed(data)):
+            self.let_in(data)
+
+    def let_in(self, data: bytes) -> None:
+        """Read what arrived."""
+        if self.transport.is_closing():
             return
+        resting = self._resting and self._is_free()
         self._head += len(data)
-        waiting, self._begun, self._refused = self._timer is not None, 0, None
+        self._begun, self._refused = 0, None
         super().data_received(data)
         if resting and self._refused is not None and self._begun == 1 and self._resting:
             self.guard.known.keep(data, self._refused, self.headers)
         if self._answered and self._timer is None:  # more of the body is to come
             self._timer = self.loop.call_later(self.limits.arrival, self.transport.abort)
-        if waiting and self._timer is not None and self._head > LONGEST_HEADERS and not self.transport.is_closing():
+        if self._head > LONGEST_HEADERS and self._awaits_headers and not self.transport.is_closing():
             self._refuse(431, f"the headers are longer than {LONGEST_HEADERS:,} bytes")
+        if resting and self._begun == 0 and self.timeout_keep_alive_task is None:  # empty lines before a request
+            self._await_next(self.timeout_keep_alive)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -138,19 +146,29 @@ class Connection(HttpToolsProtocol):
         """Whether no request of this connection is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
-    def _refused_again(self, data: bytes) -> bool:
-        """Refuse a whole request whose head is known, where the queue is full; it need not even be parsed."""
-        if not self.guard.state.queue.full or self.transport.is_closing():
+    def _shed(self, data: bytes) -> bool:
+        """In an overload a whole request whose head is known need not even be parsed to be refused; whether it was one.
+
+        Where one may wait, it is the latest of those that are read together: it has waited least.
+        """
+        queue = self.guard.state.queue
+        full = queue.full
+        refusal = self.guard.known.find(data) if full or queue.overloaded else None
+        if refusal is None or self.transport.is_closing():
             return False
-        refusal = self.guard.known.find(data)
-        if refusal is None:
-            return False
+        if full:
+            self.refuse_known(refusal)
+        else:
+            self.guard.latest.keep(self, data, refusal)
+        return True
+
+    def refuse_known(self, refusal: Refusal) -> None:
+        """Refuse what was not parsed."""
         self._cancel_timer()
         self.transport.write(self._dated(refusal, refusal.kept))
         self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
         if self.timeout_keep_alive_task is None:
             self._await_next(self.timeout_keep_alive)
-        return True
 
     def _turned_away(self) -> bool:
         """Refuse a request that finds the queue full, without a task of its own; whether it was."""
@@ -184,6 +202,10 @@ class Connection(HttpToolsProtocol):
 
     def _await_next(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    @property
+    def _awaits_headers(self) -> bool:
+        return self._timer is not None and not self._resting and not self._answered
 
     def _await_headers(self) -> None:
         if self._timer is None:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longtail.errors import ConfigError, CorpusError, LongtailError
 from longtail.serve.headers import HEADERS
-from longtail.serve.overload import ANNIF, REFUSALS, WAITING, Headers, KnownHeads, Refusal, Refusals, ending_of
+from longtail.serve.overload import ANNIF, REFUSALS, WAITING, Headers, KnownHeads, Latest, Refusal, Refusals, ending_of
 from longtail.serve.problems import LEFT, ClientLeft, Problem, overloaded
 from longtail.serve.settings import is_loopback
 from longtail.serve.state import NOTES, STATE, State
@@ -38,6 +38,7 @@ class Guard:
         self._token = None if token is None else _digest(f"Bearer {token}".encode())
         self._running = 0
         self.refusals, self.known = Refusals(state.meter, state.log), KnownHeads()
+        self.latest = Latest(state.queue.make_room)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""

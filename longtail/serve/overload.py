@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 from longtail.serve.headers import HEADERS
 from longtail.serve.logs import Log
@@ -85,6 +86,48 @@ class KnownHeads:
 
 END = b"\r\n\r\n"  # of a head
 MOST, LONGEST = 1024, 2048  # heads that are kept, and bytes of one
+
+
+class Reads(Protocol):
+    """A connection."""
+
+    def let_in(self, data: bytes) -> None:
+        """Read a request."""
+
+    def refuse_known(self, refusal: Refusal) -> None:
+        """Refuse it without reading it."""
+
+
+class Latest:
+    """Of the requests that are read together in an overload the latest is let in, and those before it are refused.
+
+    Others that are served first come, first served would wait until all that came before were answered or refused; the
+    latest has waited least, and is answered nearly as soon as on an idle server.
+    """
+
+    def __init__(self, refused: Callable[[], None]):
+        self._kept: tuple[Reads, bytes, Refusal] | None = None
+        self._refused = refused  # told of everyone who made room for a later one
+
+    def keep(self, connection: Reads, data: bytes, refusal: Refusal) -> None:
+        """This is the latest by now."""
+        if self._kept is None:
+            asyncio.get_running_loop().call_soon(self._let_in)  # when all that arrived is read
+        else:
+            earlier, _, its_refusal = self._kept
+            earlier.refuse_known(its_refusal)
+            self._refused()
+        self._kept = connection, data, refusal
+
+    def let_in(self, connection: Reads) -> None:
+        """Do not wait any more, if it is this connection's."""
+        if self._kept is not None and self._kept[0] is connection:
+            self._let_in()
+
+    def _let_in(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept[0].let_in(kept[1])
 
 
 class Refusals:

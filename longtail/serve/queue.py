@@ -3,14 +3,14 @@
     event loop:  submit ─► waiting jobs (bounded) ─┐                       ┌─► futures of the jobs
     the thread:                                    └► a batch ─► predict ──┘
 
-What takes little (`Pace.allows`) the event loop does itself: the thread would wait for the interpreter's lock, a dozen
-times for a text, and the answer for the thread.  Nobody waits for company: a job that finds the thread idle starts at
-once.  Those that arrive while it works wait, and the oldest of them takes along all that ask for the same, where enough
-texts wait: a few are done sooner one after the other.  So batches grow with the load, and there is no timer.
+What takes little (`Pace.allows`) the event loop does itself, sooner than by way of the thread, with which it shares the
+interpreter's lock.  Nobody waits for company: a job that finds the thread idle starts at once.  Those that arrive while
+it works wait, and the oldest of them takes along all that ask for the same, where enough texts wait: a few are done
+sooner one after the other.  So batches grow with the load, and there is no timer.
 
 A burst may fill the queue (`queue`): it will be caught up with, and so will clients that wait for an answer before they
 ask again.  When somebody has to be refused, more comes than can be done.  A long queue would then answer no more
-requests, only later; so one waits at most: the first of those that are read together, and where the thread works, not
+requests, only later; so one waits at most: the latest of those that are read together, and where the thread works, not
 before it is half through with what it does.  Every moment it is asked anew whether what came was more work than there
 was time, and at least as much was refused as was not.  Refusals alone would not tell: a queue that short refuses some
 of what could be done, and must not keep itself up.
@@ -88,6 +88,15 @@ class Queue:
     def full(self) -> bool:
         """Whether not even one request more may wait, beside those that are about to be submitted."""
         return not self._has_room(1, self._expected)
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether more comes than can be done."""
+        return self._is_overloaded(time.monotonic())
+
+    def make_room(self) -> None:
+        """One that could have waited was refused for the sake of a later one."""
+        self._refused += 1
 
     def expect(self) -> None:
         """One more is about to be submitted: requests that are read together must not all find the same room."""

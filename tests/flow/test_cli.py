@@ -69,6 +69,11 @@ def test_help_names_every_command():
         "methods",
         "split",
         "info",
+        "join",
+        "cross-validate",
+        "tune",
+        "push",
+        "pull",
     )
     for command in commands:
         assert command in shown

@@ -282,3 +282,11 @@ def test_a_bar_shows_documents_a_second(model: Path, tmp_path: Path):
     assert process.wait() == 0
     assert "answering q.txt" in shown.decode() and re.search(r"[\d,]+ documents/s", shown.decode())
     assert len((tmp_path / "out").read_bytes().splitlines()) == 60_000
+
+
+def test_texts_in_another_language_are_told(model: Path):
+    words = [sys.executable, "-m", "longtail", "predict", str(model)]
+    asked = subprocess.run(
+        words, input="ein kleines Instrument mit Saiten\n", capture_output=True, text=True, check=True
+    )
+    assert "is this the language that it was trained in?" in asked.stderr and len(asked.stdout.splitlines()) == 1

@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import longtail
+from benchmarks.flood import Flood
+from benchmarks.load import post
 from longtail import fit
 from longtail.corpus import Splits
 from longtail.judge.validation import calibrate
@@ -178,6 +180,19 @@ def test_a_full_queue_refuses_at_once(slow: Server):
     assert all(seconds < 0.2 and after == "1" for status, seconds, after in answers if status == 429)
     assert slow.get("/livez").status == 200
     assert slow.predict(text=word(1)).status == 200
+
+
+def test_whoever_is_let_in_by_an_overloaded_server_gets_the_right_answer(places: dict[str, Path]):
+    asked = [post("/v1/predict", json.dumps({"text": f"{word(at)} {word(at + 1)}"}).encode()) for at in range(8)]
+    with running(places["linear"], "--queue", 2) as started:
+        right = [started.predict(text=f"{word(at)} {word(at + 1)}").body for at in range(8)]
+        flood = Flood(started.port, asked, list(right), connections=32)
+        outcome = flood.run(rate=50_000, seconds=1)
+        flood.close()
+        time.sleep(2 * CALM)
+        assert started.predict(text=word(1)).status == 200
+    assert outcome.wrong == outcome.broken == 0
+    assert set(outcome.statuses) == {200, 429} and min(outcome.statuses.values()) > 10
 
 
 @contextmanager

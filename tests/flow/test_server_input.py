@@ -32,7 +32,7 @@ def model(planted: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(model: Path) -> Iterator[Server]:
     limits = ("--max-texts", 4, "--max-text-bytes", 2000, "--max-body-bytes", 20_000, "--max-k", 50, "--arrival", 1)
-    with running(model, *limits, "--max-connections", 1500) as started:
+    with running(model, *limits, "--idle", 2, "--max-connections", 1500) as started:
         yield started
         assert "".join(line["traceback"] for line in started.log() if line["event"] == "error") == ""
 
@@ -206,12 +206,18 @@ def raw_answer(server: Server, *parts: bytes, pause: float = 0.0) -> bytes:
 def test_clients_that_are_slow_on_purpose_are_dropped(server: Server):
     started = time.perf_counter()
     assert raw_answer(server, b"GET /livez HTTP/1.1\r\nHost: local").startswith(b"HTTP/1.1 408")
-    assert raw_answer(server, b"").startswith(b"HTTP/1.1 408")
     headers = POST + b"Content-Length: 100\r\n\r\n"
     assert raw_answer(server, headers + b'{"te').startswith(b"HTTP/1.1 408")
     dripping = [b"GET /livez HTTP/1.1\r\n", *(b"X-%d: y\r\n" % at for at in range(30))]
     assert raw_answer(server, *dripping, pause=0.1).startswith(b"HTTP/1.1 408")
     assert time.perf_counter() - started < 8
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n\r\n"])
+def test_a_connection_that_is_idle_for_too_long_is_closed_without_a_word(server: Server, sent: bytes):
+    started = time.perf_counter()
+    assert raw_answer(server, sent).partition(b"\r\n")[0] in (b"", b"HTTP/1.1 200 OK")
+    assert 1.9 < time.perf_counter() - started < 5
 
 
 def test_a_client_that_does_not_read_its_answers_is_dropped(server: Server):

@@ -104,3 +104,14 @@ def test_terms_are_those_of_scikit_learn(language: str):
     ours = Tfidf.suited(Texts.of(texts))
     assert ours.vocabulary == sorted(theirs.vocabulary_)
     np.testing.assert_allclose(ours.transform(Texts.of(asked)).toarray(), theirs.transform(asked).toarray(), atol=1e-6)
+
+
+@pytest.mark.parametrize("language", LETTERS)
+def test_what_is_expected_is_of_the_size_of_what_comes(language: str):
+    from longtail.features.bags import features_expected, words_expected
+    from longtail.features.tfidf import TfidfOptions
+
+    documents = Documents.of(without_spaces(language, 400, 1)[0])
+    rows = Bags.fit(documents).rows(documents)
+    assert rows.nnz / 2 < features_expected(documents, TfidfOptions()) < 3 * rows.nnz
+    assert rows.shape[1] / 3 < words_expected(documents, TfidfOptions()) < 10 * rows.shape[1]

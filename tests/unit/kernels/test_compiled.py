@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,6 @@ from longtail.kernels.compiled import compiled
 from longtail.kernels.notice import KEPT, NOT_KEPT, Notice, telling
 from longtail.kernels.notice import notice as real_notice
 from longtail.kernels.threads import in_threads
-from longtail.progress import watch
-from tests.terminal import on_a_terminal
 
 PACKAGE = Path(longtail.__file__).parent
 
@@ -103,33 +100,6 @@ def test_a_moment_of_compiling_is_not_worth_a_word_and_more_is_worth_one(clock: 
     clock[0] += 50
     notice.ended()
     assert heard == [KEPT]
-
-
-def test_a_single_function_that_takes_long_is_told_while_it_is_compiled(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("longtail.kernels.notice.MOMENT", 0.05)
-    notice, heard = Notice(), []
-    notice.say = heard.append
-    notice.started()
-    for _ in range(100):
-        if heard:
-            break
-        time.sleep(0.02)
-    assert heard == [KEPT]
-    notice.ended()
-
-
-def test_a_terminal_shows_compiling_for_as_long_as_it_takes(clock: list[float]):
-    with on_a_terminal() as terminal:
-        watch(print)
-        notice = Notice()
-        notice.started()
-        clock[0] += 2
-        notice.started()
-        assert "compiling" in terminal.seen
-        for _ in range(2):
-            notice.ended()
-        assert terminal.is_as_before
-        watch(None)
 
 
 def test_nothing_is_said_to_those_who_did_not_ask(clock: list[float], capsys: pytest.CaptureFixture[str]):

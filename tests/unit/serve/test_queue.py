@@ -231,8 +231,11 @@ def test_in_an_overload_a_request_waits_alone_and_not_for_long():
 
 def test_in_an_overload_one_of_those_that_are_read_together_is_answered():
     async def work(queue: Queue) -> None:
+        assert not queue.overloaded
         queue._overloaded = time.monotonic() + 60
-        assert not queue.full
+        assert queue.overloaded and not queue.full
+        queue.make_room()
+        assert queue._refused == 1
         queue.expect()
         assert queue.full
 
