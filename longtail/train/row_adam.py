@@ -48,7 +48,7 @@ class RowAdam(torch.optim.Optimizer):
             return {"first": torch.zeros_like(parameter, dtype=torch.bfloat16), "second": second}
         return {"first": torch.zeros_like(parameter), "second": torch.zeros_like(parameter)}
 
-    def _is_compact(self, parameter: nn.Parameter) -> bool:
+    def _is_compact(self, parameter: Tensor) -> bool:
         return self.moments == "row" and math.prod(parameter.shape[1:]) > 1
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
