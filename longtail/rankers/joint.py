@@ -5,9 +5,9 @@
     score = σ(b + f log n + Σ_m (u_m log s_m + v_m s_m + a_m [s_m = 0] + f_m log s_m · log n + r_m s_m / best s_m))
 
 n is the number of training documents of the label, s_m the score of member m, and best s_m that of its first label.
-Two more scores are known for every candidate, whoever proposed it: x·text and x·centroid, of the document's TF-IDF row x
-with that of the label's name and text, and with the sum of its documents' rows, of length 1.  The weights are those of a
-logistic regression on documents that no member learned from.
+Two more scores are known for every candidate, whoever proposed it: x·text and x·centroid, of the document's TF-IDF row
+with that of the label's name and text, and with the sum of its documents' rows, of length 1.  The weights are those of
+a logistic regression on documents that no member learned from.
 
 A mean of scores weighs a member equally for frequent and for rare labels; a column log s · log n does not.
 """
