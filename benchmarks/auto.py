@@ -56,7 +56,7 @@ def ours(name: str, minutes: float, kinds: str | None) -> None:
     def told(line: str) -> None:
         print(line, flush=True)
         if line.endswith(": saved"):
-            stages[line.removesuffix(": saved")] = judged(splits, place)
+            stages[line.removesuffix(": saved").rpartition(" by ")[2]] = judged(splits, place)
             keep(row, {OURS: stages, TOOK: costs(place)})
 
     longtail.fit("auto", splits.train, run=place, say=told, time_limit=60 * minutes)

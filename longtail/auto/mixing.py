@@ -41,11 +41,25 @@ def best_mix(members: Sequence[Predictor], known: Known, valid: Corpus, config: 
         return whole
     smaller = [in_precision(member, "int8") for member in members]
     alone = [Mix(each, _worth(each, valid, config), expected_size(each), (at,)) for at, each in enumerate(smaller)]
-    subsets = [part for count in range(len(members), 0, -1) for part in combinations(everyone, count)]
+    subsets = largest_that_fit([each.size for each in alone], config.max_size)
     small = [*(_mix(smaller, part, known, valid, config) for part in subsets), *alone]
     small = [dataclasses.replace(mix, precision="int8") for mix in small]
     fitting = [mix for mix in small if mix.size <= config.max_size]
     return max(fitting, key=lambda mix: mix.value) if fitting else min(small, key=lambda mix: mix.size)
+
+
+def largest_that_fit(sizes: Sequence[int], limit: int) -> list[tuple[int, ...]]:
+    """Sets of members that take no more than the limit together, the largest first; not all, each takes time.
+
+    >>> largest_that_fit([10, 20, 40], 60)
+    [(1, 2), (0, 2), (2,), (0, 1)]
+    """
+    every = [part for count in range(1, len(sizes) + 1) for part in combinations(range(len(sizes)), count)]
+    taken = {part: sum(sizes[at] for at in part) for part in every}
+    return sorted((part for part in every if taken[part] <= limit), key=lambda part: -taken[part])[:MOST_TRIED]
+
+
+MOST_TRIED = 4
 
 
 def _mix(members: Sequence[Predictor], part: tuple[int, ...], known: Known, valid: Corpus, config: Config) -> Mix:

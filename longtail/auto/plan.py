@@ -76,7 +76,7 @@ PROCESSOR_SECONDS: dict[str, Callable[[Size], float]] = {
     "lightxml": lambda of: 60 + of.documents * 0.1,  # MiniLM, 32 tokens, three epochs
 }
 PRODUCT_SECONDS = 0.036  # of processor time, for the product of two matrices of 1,024 × 1,024, on that machine
-START_SECONDS = 3  # reading, compiled code, saving
+START_SECONDS = 2  # reading, compiled code, saving
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,12 @@ def planned(corpus: Corpus, config: Config) -> list[tuple[Step, Step | None]]:
 
 def _step(kind: Kind, of: Size, slower: float, corpus: Corpus, config: Config) -> Step:
     given = kind.settings | {"seed": config.seed}
-    processor = PROCESSOR_SECONDS[kind.name](of) * slower
+    processor = START_SECONDS + PROCESSOR_SECONDS[kind.name](of) * slower
     known = method(kind.method)
     need = known.need(corpus, settings_of.build(known.Config, settings_of.nested(given)))
-    return Step(kind.method, given, START_SECONDS + processor / working_cores(), need, kind.name, processor)
+    return Step(
+        kind.method, given, START_SECONDS + (processor - START_SECONDS) / working_cores(), need, kind.name, processor
+    )
 
 
 def _quicker(kind: Kind, of: Size, slower: float, corpus: Corpus, config: Config) -> Step | None:

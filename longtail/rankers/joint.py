@@ -2,12 +2,12 @@
 
     candidates = what the members rank first, together
 
-    score = σ(b + f log n + Σ_m (u_m log s_m + v_m s_m + a_m [s_m = 0] + f_m log s_m · log n))
+    score = σ(b + f log n + Σ_m (u_m log s_m + v_m s_m + a_m [s_m = 0] + f_m log s_m · log n + r_m s_m / best s_m))
 
-n is the number of training documents of the label, and s_m the score of member m.  Two more scores are known for every
-candidate, whoever proposed it: x·text and x·centroid, of the document's TF-IDF row x with that of the label's name and
-text, and with the sum of its documents' rows, of length 1.  The weights are those of a logistic regression on documents
-that no member learned from.
+n is the number of training documents of the label, s_m the score of member m, and best s_m that of its first label.
+Two more scores are known for every candidate, whoever proposed it: x·text and x·centroid, of the document's TF-IDF row
+with that of the label's name and text, and with the sum of its documents' rows, of length 1.  The weights are those of
+a logistic regression on documents that no member learned from.
 
 A mean of scores weighs a member equally for frequent and for rare labels; a column log s · log n does not.
 """
@@ -31,7 +31,7 @@ from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 from longtail.sparse import sp
 
-OF_A_SCORE = 4  # columns: log s, s, s = 0, log s · log n
+OF_A_SCORE = 5  # columns: log s, s, s = 0, log s · log n, s / best s
 KNOWN = 2  # scores beside those of members: by text and by centroid
 LEAST = np.float32(1e-6)  # a smaller score counts as this in a logarithm
 ROWS_AT_ONCE = 4096  # documents: bounds temporary memory
@@ -136,9 +136,9 @@ def evidence(known: Known, documents: Documents, rankings: Sequence[Ranking]) ->
     frequent = np.log1p(known.counts[labels[there]])
     columns = [frequent]
     for given in [*(looked_up(ranking, labels) for ranking in rankings), *known.scores(documents, labels)]:
-        scores = given[there]
+        scores, best = given[there], np.maximum(given.max(axis=1, keepdims=True, initial=0), LEAST)
         logs = np.log(np.maximum(scores, LEAST))
-        columns += [logs, scores, (scores <= 0).astype(np.float32), logs * frequent]
+        columns += [logs, scores, (scores <= 0).astype(np.float32), logs * frequent, (given / best)[there]]
     return labels, np.stack(columns, axis=1)
 
 

@@ -11,20 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from longtail.kernels.row_adam import move_rows
-
-COMPACT_FROM = 1 << 27  # numbers of a table, half a gigabyte: full moments would take a whole one more
+from longtail.train.settings import Moments
 
 
 class RowAdam(torch.optim.Optimizer):
     """Adam for parameters with sparse gradients, compiled on a CPU: several times faster than torch's SparseAdam.
 
-    Unlike in Adam, rows without a gradient do not move and their moments do not decay.  Large tables have compact
-    moments (kernels/row_adam.py): the first in bfloat16, the second one number a row.
+    Unlike in Adam, rows without a gradient do not move and their moments do not decay.  Moments of "row" are compact
+    (kernels/row_adam.py): the first in bfloat16, the second one number a row.
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, compact_from: int = COMPACT_FROM):
+    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, moments: Moments = "entry"):
         super().__init__([each for each in parameters if each.requires_grad], {"lr": lr})
-        self.compact_from = compact_from
+        self.moments = moments
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -49,8 +48,8 @@ class RowAdam(torch.optim.Optimizer):
             return {"first": torch.zeros_like(parameter, dtype=torch.bfloat16), "second": second}
         return {"first": torch.zeros_like(parameter), "second": torch.zeros_like(parameter)}
 
-    def _is_compact(self, parameter: nn.Parameter) -> bool:
-        return parameter.ndim > 1 and parameter.numel() >= self.compact_from
+    def _is_compact(self, parameter: Tensor) -> bool:
+        return self.moments == "row" and math.prod(parameter.shape[1:]) > 1
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load, and give first moments their type back: torch's own makes all of them float32."""

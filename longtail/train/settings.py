@@ -12,6 +12,7 @@ from longtail.config import setting
 from longtail.errors import ConfigError
 
 Precision = Literal["fp32", "bf16", "auto"]
+Moments = Literal["entry", "row"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Steps:
     weight_decay: float = setting(0.0, "decoupled weight decay of dense matrices, not of tables and biases")
     accumulate: int = setting(1, "batches per optimiser step (gradient accumulation)")
     average_from: int | None = setting(None, "first epoch of weight averaging (SWA); none: no averaging")
+    moments: Moments = setting(
+        "entry",
+        "second moments of Adam on tables (row_lr): of every entry, or one of a row; "
+        "row also keeps first moments in bfloat16, in all a quarter of the memory",
+    )
     average_every: int = setting(0, "batches between two averaged snapshots; 0: one per epoch")
 
     def __post_init__(self) -> None:

@@ -157,7 +157,7 @@ class Network(nn.Module):
         """Sparse updates of tokens and labels, dense ones of blocks."""
         return [
             *encoder_groups(self.encoder, optim),
-            *table_group("labels", self.labels.tables, optim.row_lr, optim.accumulate),
+            *table_group("labels", self.labels.tables, optim.row_lr, optim),
             *dense_group("label texts", self.labels.dense, BLOCK_SHARE * optim.row_lr, optim),
         ]
 

@@ -228,7 +228,7 @@ class Network(nn.Module):
         """Sparse updates of tokens and labels, dense ones of the encoder's layers."""
         return [
             *encoder_groups(self.encoder, optim),
-            *table_group("labels", self.labels.tables, optim.row_lr, optim.accumulate),
+            *table_group("labels", self.labels.tables, optim.row_lr, optim),
         ]
 
     def fusion(self, beta: float | None) -> Fusion:

@@ -43,7 +43,7 @@ def test_the_plain_version_agrees_with_the_compiled_one():
 def test_compact_moments_move_alike_compiled_and_plainly_and_nearly_as_full_ones():
     way = steps(3, 6, 24)
     compact, full = (nn.Parameter(torch.ones(9, 24)) for _ in range(2))
-    optimiser = RowAdam([compact], 0.01, compact_from=0)
+    optimiser = RowAdam([compact], 0.01, moments="row")
     ours, theirs = moved(optimiser, compact, way), moved(RowAdam([full], 0.01), full, way)
     assert optimiser.state[compact]["first"].dtype == torch.bfloat16
     assert optimiser.state[compact]["second"].shape == (9,)
@@ -60,10 +60,10 @@ def test_compact_moments_move_alike_compiled_and_plainly_and_nearly_as_full_ones
 def test_compact_moments_are_the_same_after_they_were_loaded():
     way = steps(4, 6, 24)
     through, resumed = (nn.Parameter(torch.ones(9, 24)) for _ in range(2))
-    expected = moved(RowAdam([through], 0.01, compact_from=0), through, way)
-    before = RowAdam([resumed], 0.01, compact_from=0)
+    expected = moved(RowAdam([through], 0.01, moments="row"), through, way)
+    before = RowAdam([resumed], 0.01, moments="row")
     moved(before, resumed, way[:3])
-    after = RowAdam([resumed], 0.01, compact_from=0)
+    after = RowAdam([resumed], 0.01, moments="row")
     after.load_state_dict(before.state_dict())
     assert after.state[resumed]["first"].dtype == torch.bfloat16
     assert torch.equal(moved(after, resumed, way[3:]), expected)

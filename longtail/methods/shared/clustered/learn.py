@@ -87,5 +87,5 @@ def head_groups(heads: nn.Module, optim: Optim, eps: float = 1e-8) -> list[Group
     dense = [each for each in heads.parameters() if all(each is not table for table in tables)]
     return [
         *dense_group("heads", dense, optim.row_lr, optim, eps),
-        *table_group("labels", tables, optim.row_lr, optim.accumulate),
+        *table_group("labels", tables, optim.row_lr, optim),
     ]

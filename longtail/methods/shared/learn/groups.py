@@ -15,7 +15,7 @@ def encoder_groups(encoder: LearningEncoder, optim: Optim) -> list[Group]:
     own, words = encoder.rates(optim.lr, optim.row_lr)
     return [
         *dense_group("encoder", encoder.dense, own, optim),
-        *table_group("words", encoder.tables, words, optim.accumulate),
+        *table_group("words", encoder.tables, words, optim),
     ]
 
 
@@ -27,6 +27,9 @@ def dense_group(
     return [Group(name, adamw(parameters, lr, optim.weight_decay, eps), every)] if parameters else []
 
 
-def table_group(name: str, tables: list[nn.Parameter], lr: float, accumulate: int, average: bool = True) -> list[Group]:
+def table_group(
+    name: str, tables: list[nn.Parameter], lr: float, optim: Optim, accumulate: int | None = None, average: bool = True
+) -> list[Group]:
     """A group of tables with sparse updates; empty if there are none."""
-    return [Group(name, RowAdam(tables, lr), accumulate, average)] if tables else []
+    every = optim.accumulate if accumulate is None else accumulate
+    return [Group(name, RowAdam(tables, lr, optim.moments), every, average)] if tables else []
