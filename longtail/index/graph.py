@@ -185,10 +185,11 @@ class GraphIndex:
     ) -> Callable[[int], list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
         opened = self.open(vectors) if opened is None else opened
-        clusters, beliefs = paths_to(*self.edges, opened.labels[0], opened.belief[0], labels, FEW)
+        clusters, beliefs = opened.labels[0], opened.belief[0]
 
         def proposed(at: int) -> list[Proposal]:
-            paths = zip(clusters[at].tolist(), beliefs[at].tolist())
+            best, values = paths_to(*self.edges, clusters, beliefs, labels[at : at + 1], FEW)
+            paths = zip(best[0].tolist(), values[0].tolist())
             return [self._proposal(cluster, belief) for cluster, belief in paths if cluster != PAD]
 
         return proposed
@@ -221,7 +222,7 @@ class GraphIndex:
 
     def near(self, vectors: np.ndarray, clusters: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
         """The clusters that vectors open first, and the labels that these lead to most firmly; faster than `find`."""
-        opened = self.clusters.top_for_many(vectors, min(clusters, len(self.clusters)))
+        opened = self.clusters.top(vectors, min(clusters, len(self.clusters))).labels
         alike = np.ones(opened.shape, np.float32)
         return opened, self._paths.best(opened, alike, min(labels, self.n_labels))[0]
 
@@ -243,8 +244,9 @@ class GraphIndex:
 
     def _firmness(self) -> float:
         """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere."""
-        scores, inside, best = self.graph.scores(self.beta), self.graph.labels != PAD, np.zeros(self.n_labels)
-        np.maximum.at(best, self.graph.labels[inside], scores[inside])
+        scores, inside = self.graph.scores(self.beta), self.graph.labels != PAD
+        best = np.zeros(self.n_labels, np.float32)
+        np.maximum.at(best, self.graph.labels[inside].astype(np.intp), scores[inside])  # of these types it is fast
         return float(best[best > 0].mean()) if best.any() else 1.0
 
 

@@ -17,6 +17,8 @@ from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons
 
+NEAREST = 4 * NEIGHBOURS  # labels among which the neighbours of a new one are looked for
+
 
 @dataclass(frozen=True)
 class LightDXML:
@@ -51,7 +53,7 @@ class LightDXML:
     def with_labels(self, new: Described) -> LightDXML:
         """With new labels, found near the mean of their texts."""
         texts = new.summary(vectors_of(self.encoder, new.with_known))
-        near = self.fusion.rank(texts.means, self.nearest.find(texts.means, self.shortlist), NEIGHBOURS).labels
+        near = self.fusion.rank(texts.means, self.nearest.find(texts.means, NEAREST), NEIGHBOURS).labels
         rows = self.fusion.labels.append(*unseen_rows(self.fusion.labels, texts, near))
         nearest = self.nearest.with_labels(self.n_labels, texts.means)
         return replace(self, nearest=nearest, fusion=replace(self.fusion, labels=rows))
