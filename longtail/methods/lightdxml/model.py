@@ -17,7 +17,7 @@ from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons
 
-NEAREST = 4 * NEIGHBOURS  # labels among which the neighbours of a new one are looked for
+NEAREST = 8 * NEIGHBOURS  # labels among which the neighbours of a new one are looked for
 
 
 @dataclass(frozen=True)
