@@ -46,14 +46,16 @@ class Choice:
     values: dict[str, tuple[float, ...]]
     corpora: dict[str, int | None]  # training documents at most
     settings: dict[str, int] = field(default_factory=dict)
+    finer: dict[str, tuple[float, ...]] = field(default_factory=dict)  # around the best of these values
 
 
 CHOICES = (
     Choice(
         "linear",
         linear,
-        {"LENGTH": (1.3, 0.9, 0.65, 0.5, 0.4), "BIAS": (-1.0, -0.9, -0.8)},
+        {"LENGTH": (1.3, 0.9, 0.65, 0.4), "BIAS": (-1.0, -0.9, -0.8)},
         {"debian-related": None, "wordnet-related": None},
+        finer={"LENGTH": (0.6, 0.55, 0.5), "BIAS": (-0.9,)},
     ),
     Choice(
         "decaf",
@@ -108,7 +110,7 @@ def constants(module: ModuleType, values: dict[str, float]) -> Iterator[None]:
 
 def compared(choice: Choice, corpus: str, known: dict[str, dict]) -> dict[str, dict]:
     """Metrics of all combinations on one corpus, by number of examples; `known` are those of an earlier call."""
-    wanted = combinations(choice.values)
+    wanted = combinations(choice.values) | combinations(choice.finer)
     if wanted.keys() <= known.keys():
         return known
     splits = held_out(longtail.load(corpus_path(corpus)).train, choice.corpora[corpus])
@@ -136,7 +138,7 @@ def compared(choice: Choice, corpus: str, known: dict[str, dict]) -> dict[str, d
 
 def combinations(values: dict[str, tuple[float, ...]]) -> dict[str, dict[str, float]]:
     """All combinations of values of constants, by what they are called."""
-    each = [dict(zip(values, combination)) for combination in product(*values.values())]
+    each = [dict(zip(values, combination)) for combination in product(*values.values())] if values else []
     return {", ".join(f"{name} {value:g}" for name, value in one.items()): one for one in each}
 
 

@@ -31,9 +31,9 @@ def curve(asked: argparse.Namespace) -> None:
 
 def plotted(asked: argparse.Namespace) -> None:
     from benchmarks.machine import earlier
-    from benchmarks.scale_curve import plot
+    from benchmarks.scale_curve import plot, written
 
-    print(plot(earlier("scale")))
+    print(plot(earlier("scale")), written(earlier("scale")))
 
 
 def limited(asked: argparse.Namespace) -> None:

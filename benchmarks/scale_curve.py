@@ -47,7 +47,25 @@ def measure_all(methods: list[str], sizes: list[int], documents: int | None = No
             results.setdefault(method, {})[str(labels)] = found
             results["exponents"] = {name: exponents(results[name]) for name in results if name != "exponents"}
             print(method, labels, found, save("scale", results), flush=True)
-    print(plot(earlier("scale")))
+    print(plot(earlier("scale")), written(earlier("scale")))
+
+
+def written(results: dict) -> Path:
+    """A table of everything that was measured."""
+    columns = ("documents", *GROWING[:4], "announced MB", *GROWING[4:], "query p99 CPU ms", "P@1", "P@5", "PSP@5")
+    lines = ["| method | labels | " + " | ".join(columns) + " |", "|---" * (len(columns) + 2) + "|"]
+    for method in sorted(results.keys() - {"exponents"}):
+        for labels, point in sorted(results[method].items(), key=lambda pair: int(pair[0])):
+            cells = [f"{point[name]:,}" if point.get(name) is not None else "–" for name in columns]
+            lines.append(f"| `{method}` | {int(labels):,} | " + " | ".join(cells) + " |")
+        powers = results["exponents"][method]
+        cells = [f"L^{powers[name]}" if name in powers else "" for name in columns]
+        lines.append(f"| `{method}` | exponent | " + " | ".join(cells) + " |")
+    text = (
+        "# Methods as labels grow\n\nMade by `python -m benchmarks.scale curve`; [what it is](../../docs/scale.md).\n\n"
+    )
+    (RESULTS / "scale.md").write_text(text + "\n".join(lines) + "\n", "utf-8")
+    return RESULTS / "scale.md"
 
 
 def measured(method: str, labels: int, corpus: Path) -> dict:

@@ -4,6 +4,9 @@
     --run DIR         where that training is kept
     --only NAME       a contender, repeatable; all that are installed unless told
     --rounds N        in each, every contender answers ALONE texts one by one and BATCH together
+    --judged N        test documents on which rankings are compared
+    --starts N        processes of each contender whose first answer is timed
+    --trial           nothing is written: to see that all parts run
 
 The same model answers, raw text in and names of five labels out; contenders differ in how the transformer is computed
 (contenders/transformers.py).  Each is a process of its own, on one core and then on two, and they are asked in turn, so
@@ -46,7 +49,7 @@ SETTINGS = {
 OURS = {"ours fp32": "fp32", "ours fp16": "fp16", "ours int8": "int8"}
 REFERENCE = "torch fp32"
 ONLY_IF_ASKED = {"torch compiled"}  # compiles for minutes
-ALONE, BATCH, REAL, JUDGED, STARTS = 20, 128, 512, 2000, 3
+ALONE, BATCH, REAL = 20, 128, 512
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 
 
@@ -136,9 +139,9 @@ def times_of(cores: int, kept: dict[str, list]) -> dict[str, float]:
     }
 
 
-def judged(places: dict[str, Path], model: Predictor, test: Corpus) -> dict[str, dict]:
+def judged(places: dict[str, Path], model: Predictor, test: Corpus, documents: int) -> dict[str, dict]:
     """Metrics of every contender on test documents, and how alike its rankings are to those of torch in fp32."""
-    test = test.subset(np.sort(np.random.default_rng(0).permutation(len(test))[:JUDGED]), "test")
+    test = test.subset(test.drawn(documents, 0), "test")
     found, depth = {}, 20
     for name, place in places.items():
         try:
@@ -162,10 +165,10 @@ def compared(model: Predictor, test: Corpus, labels: np.ndarray, reference: np.n
     }
 
 
-def first_answers(places: dict[str, Path]) -> dict[str, dict]:
+def first_answers(places: dict[str, Path], starts: int) -> dict[str, dict]:
     """Seconds from the start of a process to its first answer."""
     best: dict[str, float] = {}
-    for _ in range(STARTS):
+    for _ in range(starts):
         for name, contender in started(places, 2).items():
             best[name] = min(best.get(name, np.inf), contender.seconds)
             contender.end()
@@ -178,32 +181,34 @@ def main() -> None:
     parser.add_argument("--run", type=Path, default=ROOT / "runs" / "transformer_answers")
     parser.add_argument("--only", action="append", choices=[*CONTENDERS, *OURS])
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--judged", type=int, default=2000)
+    parser.add_argument("--starts", type=int, default=3)
+    parser.add_argument("--trial", action="store_true")
     asked = parser.parse_args()
     model, splits = trained(asked.run, asked.documents), longtail.load(corpus_path("debian-related"))
     only = asked.only or {*CONTENDERS, *OURS} - ONLY_IF_ASKED
     wanted = {name: place for name, place in places(model, asked.run).items() if name in only}
-    texts, rows = list(splits.split("test").texts), dict(earlier("transformer_answers").get("contenders", {}))
+    texts = list(splits.split("test").texts)
+    rows = {} if asked.trial else dict(earlier("transformer_answers").get("contenders", {}))
+    results = {"corpus": "debian-related", "trained on": asked.documents, "rounds": asked.rounds, "contenders": rows}
     parts = (
-        lambda: judged({REFERENCE: asked.run / "model"} | wanted, model, splits.split("test")),
+        lambda: judged({REFERENCE: asked.run / "model"} | wanted, model, splits.split("test"), asked.judged),
         lambda: clocked(wanted, texts, 1, asked.rounds),
         lambda: clocked(wanted, texts, 2, asked.rounds),
-        lambda: first_answers(wanted),
+        lambda: first_answers(wanted, asked.starts),
     )
     for found in (part() for part in parts):
         for name, row in found.items():
             rows[name] = rows.get(name, {}) | row
             print(name, row, flush=True)
-        results = {
-            "corpus": "debian-related",
-            "trained on": asked.documents,
-            "rounds": asked.rounds,
-            "contenders": rows,
-        }
-        save("transformer_answers", results)
+        if not asked.trial:
+            save("transformer_answers", results)
     for name, place in wanted.items():
         rows[name]["model MB"] = round(sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 1e6, 1)
-    save("transformer_answers", results)
-    (RESULTS / "transformer_answers.md").write_text(markdown(results), "utf-8")
+    print(markdown(results))
+    if not asked.trial:
+        save("transformer_answers", results)
+        (RESULTS / "transformer_answers.md").write_text(markdown(results), "utf-8")
 
 
 COLUMNS = (

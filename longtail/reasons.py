@@ -48,7 +48,9 @@ def mixed(parts: Sequence[Contributions], weights: Sequence[float]) -> Contribut
     if len(parts) == 1:
         return parts[0].scaled(weights[0])
     own = [part.starts.astype(np.int64) << 32 | part.stops for part in parts]  # rising, as words do
-    places = np.unique(np.concatenate(own))
+    places = own[0]
+    for words in own[1:]:
+        places = places if _all_among(words, places) else np.union1d(places, words)
     labels = len(parts[0].bias)
     values, bias, logits = np.zeros((labels, len(places))), np.zeros(labels), np.zeros(labels)
     for part, weight, words in zip(parts, weights, own):
@@ -57,6 +59,13 @@ def mixed(parts: Sequence[Contributions], weights: Sequence[float]) -> Contribut
         logits += weight * part.logits
     starts, stops = places >> 32, places & 0xFFFFFFFF
     return Contributions(starts, stops, values, bias, logits, any(part.approximate for part in parts))
+
+
+def _all_among(some: np.ndarray, places: np.ndarray) -> bool:
+    """Whether all of these are among the places, both rising, as words are among words and their pieces."""
+    if len(some) == 0 or len(places) == 0 or some[-1] > places[-1]:
+        return len(some) == 0
+    return bool((places[places.searchsorted(some)] == some).all())
 
 
 class Proposal(NamedTuple):

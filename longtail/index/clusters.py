@@ -57,13 +57,11 @@ class Clusters:
 
     def proposals(self, opened: Shortlist, labels: np.ndarray) -> Callable[[int], list[Proposal]]:
         """Of each label its own cluster, if it is among those that one document opened: the first row of `opened`."""
-        clusters = self.starts.searchsorted(self.places[labels], side="right") - 1
-        there = opened.labels[0] == clusters[:, None]
-        beliefs = np.where(there, opened.belief[0], NOT_OPEN).max(axis=1, initial=NOT_OPEN)
+        clusters, beliefs = opened.labels[0], opened.belief[0]
 
         def proposed(at: int) -> list[Proposal]:
-            cluster, belief = int(clusters[at]), float(beliefs[at])
-            return [] if belief == NOT_OPEN else [Proposal(cluster, belief, self[cluster][:NAMED])]
+            own = int(self.starts.searchsorted(self.places[labels[at]], side="right")) - 1
+            return [Proposal(own, belief, self[own][:NAMED]) for belief in beliefs[clusters == own][:1].tolist()]
 
         return proposed
 
@@ -73,9 +71,6 @@ class Clusters:
         cluster = np.empty(len(self.labels), np.int32)
         cluster[self.labels] = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
         return cluster
-
-
-NOT_OPEN = -1.0  # in the place of a belief
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Encoding:
         self._dim, self._arrays = dim, (table, block, np.ascontiguousarray(offset, np.float32), gates)
         self._given = vectors, residual, offset, identity, scales
         self._run, self._desks = _encode.bound(*self._arrays), PerThread(lambda: _Desk(self._arrays, dim))
-        self._explain = _explain.bound(*self._arrays)
+        self._explaining = PerThread(lambda: _Explaining(self._arrays, dim, LABELS, ON_DESK))
 
     def __reduce__(self) -> tuple:
         return Encoding, self._given
@@ -70,13 +70,9 @@ class Encoding:
         """
         check(len(bag[0]) == 2 and len(bag[1]) == len(bag[2]), "one bag whose entries have a token and a weight")
         check_shape(rows, (len(rows), self._dim), "rows to explain")
-        made = Explained(
-            np.empty((1, self._dim), np.float32), np.empty((len(rows), len(bag[1]))), np.empty(len(rows)),
-            np.empty(len(rows)),
-        )  # fmt: skip
-        room = np.empty((2, 1, self._dim), np.float32), np.empty((len(rows), self._dim), np.float32)
-        check(self._explain(*bag, np.ascontiguousarray(rows, np.float32), *room, *made) == 0, MISTAKEN)
-        return made
+        fits = len(rows) <= LABELS and len(bag[1]) <= ON_DESK
+        desk = self._explaining.here if fits else None
+        return (desk or _Explaining(self._arrays, self._dim, len(rows), len(bag[1]))).explained(bag, rows)
 
 
 class Explained(NamedTuple):
@@ -108,8 +104,33 @@ class _Desk:
         return self._vectors.copy()
 
 
+class _Explaining:
+    """Arrays for one bag and some rows, and the call that explains them."""
+
+    def __init__(self, arrays: tuple, dim: int, rows: int, tokens: int):
+        self._starts, self._count = np.zeros(2, np.int64), np.zeros(1, np.int64)
+        self._tokens, self._weights = np.zeros(tokens, np.int32), np.zeros(tokens, np.float32)
+        self._rows, vector = np.zeros((rows, dim), np.float32), np.zeros((1, dim), np.float32)
+        self._made = Explained(vector, np.zeros((rows, tokens)), np.zeros(rows), np.zeros(rows))
+        given = self._starts, self._tokens, self._weights, self._rows, self._count
+        room = np.zeros((2, 1, dim), np.float32), np.zeros((rows, dim), np.float32)
+        self._call = _explain.ready(*arrays, *given, *room, *self._made)
+
+    def explained(self, bag: Rows, rows: np.ndarray) -> Explained:
+        """What the tokens of the bag add to the rows, of which there are no more than there is room for."""
+        (start, stop), tokens, count = bag[0].tolist(), len(bag[1]), len(rows)
+        check(start == 0 and stop == tokens, MISTAKEN)
+        self._starts[1], self._count[0], self._rows[:count] = tokens, count, rows
+        self._tokens[:tokens], self._weights[:tokens] = bag[1:]
+        check(self._call() == 0, MISTAKEN)
+        vector, values, constants, logits = self._made
+        parts = values[:count, :tokens], constants[:count], logits[:count]
+        return Explained(vector.copy(), *(part.copy() for part in parts))
+
+
 MISTAKEN = "bags: a token has no vector, or a row no entries"
 ON_DESK = 1024  # entries of a bag for which there is room
+LABELS = 16  # rows that are explained in arrays that a thread keeps
 
 
 @standalone
@@ -135,11 +156,11 @@ def _encode(table, block, offset, identity, starts, tokens, weights, start, stop
 
 @standalone
 def _explain(
-    table, block, offset, identity, starts, tokens, weights, rows, sums, directions, vectors, values, constants, logits
+    table, block, offset, identity, starts, tokens, weights, all_rows, count, sums, all_directions, vectors, values,
+    constants, logits,
 ):  # fmt: skip
-    """`directions` (rows, dim) is room for what s is multiplied with."""
-    if starts[0] != 0 or starts[1] != len(tokens):
-        return 1
+    """The first count[0] rows; `all_directions` (rows, dim) is room for what s is multiplied with."""
+    rows, directions, tokens = all_rows[: count[0]], all_directions[: count[0]], tokens[: starts[1]]
     if _encode(table, block, offset, identity, starts, tokens, weights, 0, 1, sums, vectors) != 0:
         return 1
     _through_block(rows, block[0], offset, len(identity) > 0, sums[0, 0], vectors[0], directions, constants)

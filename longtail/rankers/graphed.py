@@ -21,12 +21,12 @@ from longtail.index.graph import GraphIndex
 from longtail.invariants import Number, agree
 from longtail.kernels.graph_ranking import GraphRanking
 from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
+from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
 from longtail.reasons import Proposal
 from longtail.shortlist import Shortlist
 
-NEAR_LABELS = 200  # among which the neighbours of a new label are looked for
+NEAR_CLUSTERS, NEAR_LABELS = 20, 200  # among which the neighbours of a new label are looked for
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Graphed:
     def with_labels(self, texts: Summary) -> Graphed:
         """With new labels, hanging on the clusters that their texts open first."""
         opened, inside = self.index.near(texts.means, NEAR_CLUSTERS, NEAR_LABELS)
-        near = self.labels.top_weighed(texts.means, alike(inside), NEIGHBOURS).labels
+        weighed = Shortlist(inside.labels, inside.belief**self.belief_weight)
+        near = self.labels.top_weighed(texts.means, weighed, NEIGHBOURS).labels
         rows = self.labels.append(*unseen_rows(self.labels, texts, near))
         return replace(self, index=self.index.with_labels(opened), labels=rows)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.scale_corpus import CHUNK, SHIFT, SKEW, Planted, draw, make, word, zipf
-from benchmarks.scale_curve import exponents
+from benchmarks.scale_curve import exponents, written
 from longtail import fit
 from longtail.data.load import load
 
@@ -111,3 +111,11 @@ def test_no_two_numbers_are_one_word():
 def test_exponents_are_those_of_the_law():
     points = {str(size): {"peak MB": 3 * size**0.5, "step CPU ms": None} for size in (1000, 10_000, 100_000)}
     assert exponents(points) == {"peak MB": 0.5}
+
+
+def test_the_table_has_a_row_for_every_point_and_the_exponents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("benchmarks.scale_curve.RESULTS", tmp_path)
+    points = {str(size): {"documents": size, "peak MB": size, "P@1": 50.0} for size in (10_000, 1000)}
+    rows = written({"linear": points, "exponents": {"linear": exponents(points)}}).read_text().splitlines()[-3:]
+    assert [row.split(" | ")[1] for row in rows] == ["1,000", "10,000", "exponent"]
+    assert "L^1.0" in rows[2] and len({row.count("|") for row in rows}) == 1

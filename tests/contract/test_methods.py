@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from longtail import config, fit, load
 from longtail import open as open_model
@@ -171,6 +175,41 @@ def test_a_saved_and_opened_model_gives_the_same_ranking(
 ):
     fitted.save(tmp_path / "model")
     assert same(open_model(tmp_path / "model").rank(planted.test.documents, k=10), answer)
+
+
+TEXTS = st.lists(
+    st.integers(0, 2 * N_LABELS).map(word) | st.sampled_from(["half \ud83d", "\x00", "ΣΑΣ", "İ"]) | st.text(max_size=8),
+    max_size=6,
+).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def opened(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Predictor:
+    place = tmp_path_factory.mktemp("opened") / "model"
+    fitted.save(place)
+    return open_model(place)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_whatever_the_texts_an_opened_model_answers_as_the_trained_one(
+    fitted: Predictor, opened: Predictor, texts: list[str]
+):
+    assert same(opened.rank(Documents.of(texts), k=7), fitted.rank(Documents.of(texts), k=7))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_threads_and_a_forked_process_answer_alike(name: str, opened: Predictor, planted: Splits):
+    texts = list(planted.test.texts)[:12]
+    alone = [opened.predict([text], k=3) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda text: opened.predict([text], k=3), texts)) == alone
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # who waits for a thread that is not there waits forever
+        os._exit(int([opened.predict([text], k=3) for text in texts] != alone))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])

@@ -47,6 +47,8 @@ class Reranker:
         texts = new.summary(vectors_of(self.encoder, new.with_known))
         return replace(self, labels=self.labels.append(*unseen_rows(self.labels, texts, near)))
 
+NEAREST = 8 * NEIGHBOURS  # labels among which the neighbours of a new one are looked for
+
 
 @dataclass(frozen=True)
 class LightDXML:
@@ -88,7 +90,7 @@ class LightDXML:
     def with_labels(self, new: Described) -> LightDXML:
         """With new labels, found near the mean of their texts."""
         texts = new.summary(vectors_of(self.encoder, new.with_known))
-        near = self.fusion.rank(texts.means, self.nearest.find(texts.means, self.shortlist), NEIGHBOURS).labels
+        near = self.fusion.rank(texts.means, self.nearest.find(texts.means, NEAREST), NEIGHBOURS).labels
         rows = self.fusion.labels.append(*unseen_rows(self.fusion.labels, texts, near))
         nearest = self.nearest.with_labels(self.n_labels, texts.means)
         reranker = None if self.reranker is None else self.reranker.with_labels(new, near)
