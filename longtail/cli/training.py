@@ -97,9 +97,17 @@ def train(
     settings = _settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
     splits = read_corpus(corpus, reading)
     fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
-    say(f"done: {run / 'model'}")
-    if splits.test is None:
-        say(_how_to_judge(run / "model", f"{corpus}{as_options(reading)}", splits, hold_out=hold_out))
+    _say_done(run / "model", f"{corpus}{as_options(reading)}", splits, hold_out=hold_out)
+
+
+def _say_done(model: Path, corpus: str, splits: Splits, *, hold_out: bool) -> None:
+    """What came of a training; of several ranks one says it."""
+    from longtail.ranks import leads
+
+    if leads():
+        say(f"done: {model}")
+        if splits.test is None:
+            say(_how_to_judge(model, corpus, splits, hold_out=hold_out))
 
 
 def _limits(**given: str | None) -> dict[str, Any]:
@@ -118,12 +126,13 @@ def _check_before_reading(method: str, device: str, run: Path, limits: dict[str,
     """A misspelt method, a device that is not there or a directory of somebody else should not wait for the corpus."""
     from longtail.auto.fit import AUTO
     from longtail.methods import method as known
-    from longtail.predict.fit import check_device
+    from longtail.predict.fit import check_device, check_ranks
     from longtail.train.claim import check_place
 
     if method != AUTO:
         known(method)
         check_device(method, device)
+        check_ranks(method, run)
         if limits:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
             raise ConfigError(f"{options}: only `train auto` has it; {method} takes settings, as in --set seed=1")

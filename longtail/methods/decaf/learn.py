@@ -36,6 +36,7 @@ from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in
 from longtail.methods.shared.preparation import cluster_labels
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.rankers.learn.label_rows import LearningRows
+from longtail.ranks import here
 from longtail.shortlist import Shortlist
 from longtail.train.loop import seeded
 from longtail.train.optim import Group
@@ -145,7 +146,7 @@ class Network(nn.Module):
         """[L̃] logistic loss, summed over the candidates of a document, mean over documents."""
         documents, texts = self.encoder.with_labels(batch.texts)  # type: ignore[arg-type]
         documents = self.encoder.drop(documents)
-        rows, biases = self.labels(batch.candidates, texts)
+        rows, biases = self.labels(batch.candidates, texts, batch.before)
         return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
@@ -233,7 +234,8 @@ class Meetings:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        return meeting(self.texts, rows, self._candidates(rows, self.labels[rows], rng), read_labels=True)
+        candidates = self._candidates(rows, self.labels[rows], rng)
+        return meeting(self.texts, rows, candidates, self.labels.shape[1], read_labels=True)
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         if self.negatives:
@@ -259,6 +261,12 @@ class Meetings:
         """Fill the pools with the best-scoring labels of the opened clusters."""
         assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
         names, sure = np.arange(self.labels.shape[1], dtype=np.int32), np.ones(self.opened.shape, np.float32)
+        opened, width = Shortlist(self.opened, sure), self.pool.shape[1]
         vectors = scorer.vectors(read)
         rows = replace(scorer.rows, clusters=Clusters(names, self.cluster_starts))
-        self.pool[:] = rows.top_inside(vectors, Shortlist(self.opened, sure), self.pool.shape[1]).labels
+
+        def hardest(part: slice) -> np.ndarray:
+            here_opened = Shortlist(opened.labels[part], opened.belief[part])
+            return rows.top_inside(vectors[part], here_opened, width).labels
+
+        self.pool[:] = here().divided(len(vectors), hardest)
