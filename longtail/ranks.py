@@ -34,7 +34,7 @@ class Ranks:
 
     def __init__(self, number: int, count: int):
         self.number, self.count = number, count
-        self.scratch = Path()  # directory that all ranks see
+        self.scratch: Path | None = None  # directory that all ranks see
         self._joined = 0  # arrays joined so far, the same on all ranks
 
     @property
@@ -120,6 +120,7 @@ class Ranks:
         shape, row = (n_items, *part.shape[1:]), part.dtype.itemsize * int(np.prod(part.shape[1:]))
         if n_items * row == 0:
             return np.empty(shape, part.dtype)
+        assert self.scratch is not None
         file, self._joined = self.scratch / f"joined-{self._joined}", self._joined + 1
         if self.leads:
             self.scratch.mkdir(parents=True, exist_ok=True)

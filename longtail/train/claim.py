@@ -39,6 +39,8 @@ def led(directory: Path, identity: dict[str, Any], corpus: Corpus, ranks: Ranks)
     with ExitStack() as stack:
         if ranks.leads:
             log = stack.enter_context(claimed(directory, identity, corpus))
+            for leftover in (directory / "ranks").glob("joined-*"):  # of ranks that were killed
+                leftover.unlink()
         else:
             log = stack.enter_context(Path(os.devnull).open("a", encoding="utf-8"))
         ranks.wait()
