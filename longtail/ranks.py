@@ -10,6 +10,7 @@ gradients are exchanged in encoders/learn/exchange.py.  The reasons: docs/decisi
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
@@ -182,15 +183,14 @@ def together(device: str, scratch: Path) -> Iterator[Ranks]:
         import torch.distributed as dist
     except ImportError:
         raise MissingExtraError("training on several ranks", "train") from None
-    with noticing_the_end():
-        dist.init_process_group("gloo" if device == "cpu" else "cpu:gloo,cuda:nccl", timeout=PATIENCE)
+    if not dist.is_initialized():  # once a process: a second meeting would find the addresses of the first
+        with noticing_the_end():
+            dist.init_process_group("gloo" if device == "cpu" else "cpu:gloo,cuda:nccl", timeout=PATIENCE)
+        atexit.register(dist.destroy_process_group)
     ranks = Ranks(dist.get_rank(), dist.get_world_size())
     ranks.scratch = scratch
-    try:
-        with seen_as(ranks):
-            yield ranks
-    finally:
-        dist.destroy_process_group()
+    with seen_as(ranks):
+        yield ranks
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 2 --max-restarts 2 -m -- tests.on_ranks DIRECTORY decaf elias
 
-`DEATHS=1:40,0:95`: at the first start rank 1 is killed at its 40th exchange with the others, at the second rank 0 at its
-95th.  Exchanges are in every step, between the phases of a checkpoint, and where ranks wait for a stage.
+`DEATHS=1:40,0:95`: at the first start rank 1 is killed at its 40th exchange with the others, at the second rank 0 at
+its 95th.  Exchanges are in every step, between the phases of a checkpoint, and where ranks wait for a stage.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def write(place: Path, step: int, state: dict[str, Any], tensors: dict[str, Tens
     """
     ranks, beside = here(), f"{place.name}-{step}"
     if not ranks.leads:
-        own = {name: tensor for name, tensor in tensors.items() if _rows_of(name, tensor.shape, divided) is not None}
+        own = {name: tensor for name, tensor in tensors.items() if rows_of(name, tensor.shape, divided) is not None}
         _write(place.with_name(beside) / str(ranks.number), {}, own)
     ranks.wait()
     if ranks.leads:
@@ -75,7 +75,7 @@ def read(place: Path, device: torch.device, divided: dict[str, int]) -> tuple[di
     with ExitStack() as stack:
         files = [stack.enter_context(safe_open(part / TENSORS, "pt", device=str(device))) for part in parts]
         for name in files[0].keys():  # noqa: SIM118 - not a dict
-            rows = _rows_of(name, files[0].get_slice(name).get_shape(), divided)
+            rows = rows_of(name, files[0].get_slice(name).get_shape(), divided)
             if rows is not None and max(before, here().count) > 1:
                 tensors[name] = _own_rows(files, name, rows)
             else:  # copies: safe_open maps a file that the next checkpoint replaces
@@ -146,7 +146,7 @@ def divided(model: nn.Module, groups: Iterable[Group]) -> dict[str, int]:
     return {name: count for name, count in found.items() if count is not None}
 
 
-def _rows_of(name: str, shape: Sequence[int], divided: dict[str, int]) -> int | None:
+def rows_of(name: str, shape: Sequence[int], divided: dict[str, int]) -> int | None:
     """How many rows a tensor has on all ranks; None if each rank has the whole of it."""
     return divided.get(name, divided.get(name.rpartition("/")[0])) if len(shape) else None
 
