@@ -27,6 +27,7 @@ from longtail.errors import MissingExtraError, RunError
 if TYPE_CHECKING:
     from torch import Tensor
 
+MEETING = timedelta(minutes=10)  # until all ranks have started
 PATIENCE = timedelta(days=7)  # of a rank that waits; the end of another is noticed at once, by its closed connection
 
 
@@ -185,7 +186,11 @@ def together(device: str, scratch: Path) -> Iterator[Ranks]:
         raise MissingExtraError("training on several ranks", "train") from None
     if not dist.is_initialized():  # once a process: a second meeting would find the addresses of the first
         with noticing_the_end():
-            dist.init_process_group("gloo" if device == "cpu" else "cpu:gloo,cuda:nccl", timeout=PATIENCE)
+            store, number, count = next(dist.rendezvous("env://", timeout=MEETING))
+            # torchrun keeps the store when it starts ranks again, and with it the addresses of those that died.
+            store = dist.PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+            backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
+            dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=PATIENCE)
         atexit.register(dist.destroy_process_group)
     ranks = Ranks(dist.get_rank(), dist.get_world_size())
     ranks.scratch = scratch

@@ -32,7 +32,7 @@ from longtail.kernels.notice import telling
 from longtail.progress import Stage
 from longtail.ranks import ALONE, here, seen_as, together
 from longtail.train.claim import append, led
-from longtail.train.device import free_on
+from longtail.train.device import free_on, of_rank
 from longtail.train.machine import free_memory, size, size_on_disk
 from longtail.train.need import Need
 from longtail.train.phrases import phrase
@@ -191,7 +191,7 @@ def open_run(
         _board(directory / "tensorboard", wanted=tensorboard and ranks.leads) as board,
     ):
         say = say if ranks.leads else silent
-        run = Run(directory, log, say, device, board, deadline)
+        run = Run(directory, log, say, of_rank(device), board, deadline)
         run.log("start", method=method, corpus=corpus.name, process=os.getpid())
         try:
             yield run

@@ -19,18 +19,35 @@ from torch import Tensor, nn
 from longtail.ranks import here
 
 
-def own_rows(table: Tensor) -> nn.Parameter:
-    """This rank's part of a table of rows, as a parameter."""
-    whole = here().count == 1
-    parameter = nn.Parameter(table if whole else table[here().part(len(table))].clone())
-    parameter.rows_in_all = len(table)  # type: ignore[attr-defined]
+def own_rows(table: Tensor, rows: int) -> nn.Parameter:
+    """This rank's part of a table of so many rows, as a parameter; `table` is all of it, or that part."""
+    part = here().part(rows)
+    parameter = nn.Parameter(table if len(table) == part.stop - part.start else table[part].clone())
+    parameter.rows_in_all = rows  # type: ignore[attr-defined]
     return parameter
+
+
+def drawn_rows(rows: int, dim: int, bound: float) -> Tensor:
+    """This rank's part of a table of numbers between −bound and bound: those that a single process would draw."""
+    own = here().part(rows)
+    table = torch.empty(own.stop - own.start, dim)
+    if here().count == 1:
+        return table.uniform_(-bound, bound)
+    for start in range(0, rows, DRAWN):
+        drawn = torch.empty(min(DRAWN, rows - start), dim).uniform_(-bound, bound)
+        first, stop = max(own.start, start), min(own.stop, start + len(drawn))
+        if first < stop:
+            table[first - own.start : stop - own.start] = drawn[first - start : stop - start]
+    return table
+
+
+DRAWN = 16_384  # rows at once
 
 
 def divided_layer(dim: int, outputs: int) -> nn.Linear:
     """nn.Linear, of whose outputs this rank has its part; whole at first, so that ranks change no initial weight."""
     layer = nn.Linear(dim, outputs)
-    layer.weight, layer.bias = own_rows(layer.weight.detach()), own_rows(layer.bias.detach())
+    layer.weight, layer.bias = own_rows(layer.weight.detach(), outputs), own_rows(layer.bias.detach(), outputs)
     return layer
 
 

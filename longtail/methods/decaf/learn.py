@@ -187,7 +187,7 @@ def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) ->
         from longtail.methods.decaf.ablations import random_refinement
 
         return random_refinement(len(rows), start.dim)
-    return torch.from_numpy(source.first_rows(start, rows))
+    return torch.from_numpy(source.first_rows(start, rows.part(here().part(len(rows)))))
 
 
 def trained(

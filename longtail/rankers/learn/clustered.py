@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -9,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
-from longtail.encoders.learn.exchange import top_columns
+from longtail.encoders.learn.exchange import drawn_rows, top_columns
 from longtail.index.clusters import Clusters
 from longtail.index.partition import members_of
 from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator
@@ -83,7 +85,8 @@ class LearningDiscriminator(nn.Module):
         super().__init__()
         self.bottleneck = nn.Linear(dim, label_dim)
         n_labels = len(clusters.labels)
-        self.labels = LearningRows(n_labels, nn.init.xavier_uniform_(torch.empty(n_labels, label_dim)))
+        bound = math.sqrt(6 / (n_labels + label_dim))  # Glorot and Bengio 2010
+        self.labels = LearningRows(n_labels, drawn_rows(n_labels, label_dim, bound))
         self.clusters, self.place = clusters, np.argsort(clusters.labels)
 
     def loss(self, documents: Tensor, opened: Tensor, positives: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ A batch touches few rows of the table, so it has sparse gradients (train/row_ada
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.encoders.learn.bag import Block, Gates, rows_before
-from longtail.encoders.learn.exchange import own_rows, rows_in_all
+from longtail.encoders.learn.exchange import drawn_rows, own_rows, rows_in_all
 from longtail.index.clusters import Clusters
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
@@ -28,7 +29,8 @@ START_BIAS = -4.0  # most candidates are negatives; a rarely scored label must n
 class LearningRows(nn.Module):
     """A row and a bias for every label, or every cluster.
 
-    `table` holds the rows, or refinements of the rows that `read` computes from texts; at least one is given.
+    `table` holds the rows, or refinements of the rows that `read` computes from texts; at least one is given, whole or
+    as this rank's part.
     `sums` returns the encoder's vectors of label texts before any block, if `forward` is called without them.
     Of several ranks each has its part of the rows, `own`; labels keep their numbers.
     """
@@ -39,9 +41,9 @@ class LearningRows(nn.Module):
     ):  # fmt: skip
         super().__init__()
         self.read, self.sums, self.n_labels, self.own = read, sums, n_labels, here().part(n_labels)
-        self.table = None if table is None else own_rows(table)
+        self.table = None if table is None else own_rows(table, n_labels)
         self.gates = None if table is None or read is None else Gates(table.shape[1])
-        self.biases = own_rows(torch.full((n_labels, 1), bias))
+        self.biases = own_rows(torch.full((n_labels, 1), bias), n_labels)
 
     def forward(self, labels: Tensor, sums: Tensor | None = None, before: int = 0) -> tuple[Tensor, Tensor]:
         """Rows (labels, dim) and biases (labels,) of `labels`, own, sorted and distinct.
@@ -92,7 +94,7 @@ CHUNK = 16_384  # labels whose rows are computed at once
 
 def free_rows(n_labels: int, dim: int) -> LearningRows:
     """Rows learned from documents only, randomly initialised."""
-    return LearningRows(n_labels, nn.init.kaiming_uniform_(torch.empty(n_labels, dim)))
+    return LearningRows(n_labels, drawn_rows(n_labels, dim, math.sqrt(6 / dim)))  # He et al. 2015
 
 
 def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: float) -> LearningRows:
@@ -100,8 +102,9 @@ def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: flo
 
     `of_labels` returns the vectors of label texts before any block, (labels, dim), the initial table: ẑ² = E z.
     """
+    own = here().part(n_labels)
     with torch.no_grad():
-        start = of_labels(torch.arange(n_labels)).clone()
+        start = of_labels(torch.arange(own.start, own.stop)).clone()
     return LearningRows(n_labels, start, Block(start.shape[1], dropout), sums=of_labels)
 
 

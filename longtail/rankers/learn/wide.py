@@ -20,7 +20,7 @@ class Wide(nn.Linear):
 
     def __init__(self, dim: int, outputs: int):
         super().__init__(dim, outputs)  # whole at first, so that ranks change no initial weight
-        self.weight, self.bias = own_rows(self.weight.detach()), own_rows(self.bias.detach())
+        self.weight, self.bias = own_rows(self.weight.detach(), outputs), own_rows(self.bias.detach(), outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """x W' + b; falls back to nn.Linear on a GPU, which caches memory itself, and under autocast."""
