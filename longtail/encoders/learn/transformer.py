@@ -125,6 +125,8 @@ class LearningTransformer(nn.Module):
 
     def forward(self, texts: TokenInput) -> Tensor:
         """e of each document, (documents, dim); the caller applies `drop`."""
+        if not len(texts.ids):  # fewer documents than ranks; a leaf, so that the gradient is gathered here, too
+            return gathered(torch.zeros(0, self.dim, device=texts.ids.device).requires_grad_(), texts.of.documents)
         layers = partial(in_halves, self.layers) if texts.uneven else self.layers
         with rows_before(texts.of.before):
             return gathered(layers(texts.ids, texts.lengths), texts.of.documents)
