@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.machine import RESULTS, earlier, save
 from benchmarks.side_by_side import corpus_path
 
-CORPUS, TRAIN, TEST = "debian-related", 6000, 3000
+CORPUS, TRAIN, TEST = "debian-related", 2000, 2000
 FP32 = {"precision": "fp32"}
 # "short" has few steps, so that rounding has not grown; the others have the default epochs.
 TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -8,17 +8,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.numpy import load_file
 
 import longtail
 from tests.on_ranks import SETTINGS, train
-from tests.planted import planted_splits
+from tests.planted import WORDS, planted_splits
+from tests.tiny_encoders import write_encoder
 
-METHODS = tuple(SETTINGS)
+TRANSFORMER = "lightxml on a transformer"
+METHODS = tuple(name for name in SETTINGS if name != TRANSFORMER)
 ROOT = Path(__file__).parents[2]
 
 
@@ -38,14 +42,20 @@ def trained_by(ranks: int, place: Path, *methods: str, restarts: int = 0, **vari
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of a single process, on one thread as every rank has."""
-    import torch
-
-    place, threads = tmp_path_factory.mktemp("alone"), torch.get_num_threads()
-    torch.set_num_threads(1)
-    train(place, list(METHODS))
-    torch.set_num_threads(threads)
+    """Models of a single process."""
+    place = tmp_path_factory.mktemp("alone")
+    with one_thread():
+        train(place, list(METHODS))
     return place
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """As every rank has: threads round differently, too."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def assert_same_answers(one: Path, other: Path, *methods: str) -> None:
@@ -63,6 +73,15 @@ def test_two_ranks_answer_as_one_process(alone: Path, tmp_path: Path):
 @pytest.mark.slow
 def test_three_ranks_with_uneven_shares_answer_as_one_process(alone: Path, tmp_path: Path):
     assert_same_answers(alone, trained_by(3, tmp_path, *METHODS), *METHODS)
+
+
+@pytest.mark.slow
+def test_a_transformer_and_a_batch_of_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """600 documents, 99 of them held out, in batches of 25: one rank has none of the last batch."""
+    monkeypatch.setenv("ENCODER", str(write_encoder(tmp_path / "encoder", WORDS)))
+    with one_thread():
+        train(tmp_path / "one", [TRANSFORMER])
+    assert_same_answers(tmp_path / "one", trained_by(2, tmp_path / "two", TRANSFORMER), TRANSFORMER)
 
 
 @pytest.mark.slow
@@ -86,6 +105,17 @@ def test_a_training_goes_on_with_another_number_of_ranks(alone: Path, tmp_path: 
     ended = subprocess.run([sys.executable, "-m", "tests.on_ranks", tmp_path, "decaf"], cwd=ROOT, check=False)
     assert ended.returncode == 0
     assert_same_answers(alone, tmp_path, "decaf")
+
+
+def test_ranks_divide_the_rows_and_whatever_is_kept_of_them(tmp_path: Path):
+    """What rank 1 wrote has its rows alone: weights, moments and averages, and no parameter that all have."""
+    how = ("--standalone", "--nproc-per-node=2", "-m", "--", "tests.on_ranks", tmp_path, "lightxml")
+    assert torchrun(*how, DEATHS="1:120", CHECKPOINT_EVERY="0").returncode != 0
+    (part,) = tmp_path.glob("lightxml/training/lightxml/last-*/1/tensors.safetensors")
+    shapes = {name: tensor.shape for name, tensor in load_file(part).items()}
+    assert {rows for name, (rows, *_) in shapes.items() if "discriminator" in name} == {30}  # of 60 labels
+    assert {name.split("/")[0] for name in shapes} == {"model", "optimiser", "average"}
+    assert not any("encoder" in name for name in shapes)
 
 
 def test_a_method_of_one_process_refuses_torchrun_with_a_sentence(tmp_path: Path):
