@@ -161,8 +161,10 @@ class GraphHeads(nn.Module):
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """L = L_c + λ L_s of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
-        found = self.router(documents, positives).own(self.classifiers.own)
-        inside, targets, logits = found.labels != PAD, found.targets(positives), self.logits(documents, found.labels)
+        everywhere, own = self.router(documents, positives), self.classifiers.own
+        found, before = everywhere.own(own), distinct_below(everywhere.labels, own.start)
+        inside, targets = found.labels != PAD, found.targets(positives)
+        logits = self.logits(documents, found.labels, before)
         if self.alone:
             ranking = masked_bce_per_document(logits, targets, inside)
         else:
@@ -192,12 +194,15 @@ class GraphHeads(nn.Module):
         """L_c + λ L_s (8); `log_beliefs` is log ŷ of true labels and 0 elsewhere."""
         return ranking - self.shortlist_loss * log_beliefs.sum() / len(log_beliefs)
 
-    def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
-        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD."""
+    def logits(self, documents: Tensor, labels: Tensor, before: int = 0) -> Tensor:
+        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD.
+
+        `before` is the number of candidates of the batch before these, which other ranks have.
+        """
         names = in_order(array_of(labels[labels != PAD]))
         place = torch.zeros(self.router.n_labels, dtype=torch.int32)
         place[names] = torch.arange(len(names), dtype=torch.int32)
-        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
+        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device), before=before)
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
         # F.embedding, not [ ]: the gradient of indexing is not deterministic.
         own = F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
@@ -230,6 +235,11 @@ class OneVsAll(nn.Module):
 def only_own(labels: Tensor, rows: slice) -> Tensor:
     """Labels (documents, any) with PAD instead of those whose rows other ranks have."""
     return labels if here().count == 1 else labels.where((labels >= rows.start) & (labels < rows.stop), PAD)
+
+
+def distinct_below(labels: Tensor, stop: int) -> int:
+    """How many distinct labels come before `stop`."""
+    return len(in_order(array_of(labels[(labels != PAD) & (labels < stop)]))) if stop else 0
 
 
 def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:
