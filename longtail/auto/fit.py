@@ -33,6 +33,7 @@ def fit(
     `auto` trains several methods, cheap ones first, and returns the best mix of them by held-out documents
     (`auto/settings.py` has its settings).  What a method takes beside its settings: `longtail.predict.fit.fit`.
     """
+    one.check_ranks(name, run)
     if name != AUTO:
         return one.fit(name, corpus, run, say=say, device=device, **settings)
     return fit_auto(one_split(corpus, "train"), run, say, device, settings)

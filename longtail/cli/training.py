@@ -100,8 +100,21 @@ def train(
     settings = given_settings(config, set_ or []) | limits | {name: it for name, it in given.items() if it is not None}
     splits, began = read_corpus(corpus, reading), time.monotonic()
     fit(method, splits.without_valid if hold_out else splits.train, run=run, say=say, device=device, **settings)
-    say(f"done: {run / 'model'}, in {short(time.monotonic() - began)}")
-    _say_what_next(run / "model", f"{shlex.quote(corpus)}{as_options(reading)}", splits, hold_out=hold_out)
+    _say_done(run / "model", f"{shlex.quote(corpus)}{as_options(reading)}", splits, time.monotonic() - began, hold_out)
+
+
+def _say_done(model: Path, corpus: str, splits: Splits, seconds: float, hold_out: bool) -> None:
+    """Say what was trained and what to do next; of several ranks, one does."""
+    from longtail.ranks import leads
+
+    if not leads():
+        return
+    say(f"done: {model}, in {short(seconds)}")
+    if splits.test is None:
+        say(_how_to_judge(model, corpus, splits, hold_out=hold_out))
+    else:
+        say(f"judge it: longtail evaluate {shlex.quote(str(model))} {corpus}")
+    say(f"use it: longtail serve {shlex.quote(str(model))}")
 
 
 def _limits(**given: str | None) -> dict[str, Any]:
@@ -120,12 +133,13 @@ def _check_before_reading(method: str, device: str, run: Path, limits: dict[str,
     """A misspelt method, a device that is not there or a directory of somebody else should not wait for the corpus."""
     from longtail.auto.fit import AUTO
     from longtail.methods import method as known
-    from longtail.predict.fit import check_device
+    from longtail.predict.fit import check_device, check_ranks
     from longtail.train.claim import check_place
 
     if method != AUTO:
         known(method)
         check_device(method, device)
+        check_ranks(method, run)
         if limits:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
             raise ConfigError(f"{options}: only `train auto` has it; {method} takes settings, as in --set seed=1")

@@ -89,15 +89,15 @@ def prefetched(items: Iterable[Item], ahead: int = 4) -> Iterator[Item]:
 # -- tensors of each batch ----------------------------------------------------------------------------------------
 
 
-def padded(values: np.ndarray, starts: np.ndarray, stops: np.ndarray, pad: int) -> np.ndarray:
-    """Row i holds values[starts[i]:stops[i]], then `pad`: (rows, longest) int64.
+def padded(values: np.ndarray, starts: np.ndarray, stops: np.ndarray, pad: int, width: int = 0) -> np.ndarray:
+    """Row i holds values[starts[i]:stops[i]], then `pad`: (rows, longest or `width`) int64.
 
     >>> padded(np.array([5, 6, 7, 8]), starts=np.array([0, 3]), stops=np.array([3, 4]), pad=-1)
     array([[ 5,  6,  7],
            [ 8, -1, -1]])
     """
     lengths = stops - starts
-    inside = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    inside = np.arange(lengths.max(initial=width)) < lengths[:, None]
     table = np.full(inside.shape, pad, np.int64)
     # Value j of the flat result is values[j + (start of its row in `values` - start in the result)].
     shift = starts - (np.cumsum(lengths) - lengths)

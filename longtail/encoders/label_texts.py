@@ -32,6 +32,11 @@ class TextRows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def part(self, which: slice) -> TextRows:
+        """Some of the rows."""
+        starts = self.starts[which.start : which.stop + 1]
+        return TextRows(self.labels[starts[0] : starts[-1]], starts - starts[0])
+
     @property
     def are_single(self) -> bool:
         """Whether every row has exactly one label."""

@@ -117,10 +117,12 @@ def _filled(under_way: deque[Future[Result]], submitted: Iterator[Future[Result]
 
 
 def available_cores() -> int:
-    """Cores this process may run on, which inside a container are fewer than the machine's."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Cores this process may run on: in a container fewer than the machine's; the ranks of a host share them."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // RANKS_HERE)
+
+
+RANKS_HERE = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # processes of one training, started by torchrun
 
 
 class PerThread(Generic[Result]):

@@ -37,7 +37,8 @@ def method(name: str) -> Method:
         raise ConfigError(f"no method is called {name!r}; {_suggested(own, METHODS)}")
     module = import_module(METHODS[own])
     fit = _varied(module, own, variant) if slash else module.fit
-    return Method(name, module.Config, fit, module.need, getattr(module, "CPU_ONLY", False))
+    over_ranks = getattr(module, "OVER_RANKS", False) and not slash
+    return Method(name, module.Config, fit, module.need, getattr(module, "CPU_ONLY", False), over_ranks)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Method:
     fit: Callable[..., Any]
     need: Callable[..., Any]
     cpu_only: bool
+    over_ranks: bool = False  # whether torchrun may train it in several processes
 
 
 def _varied(module: ModuleType, name: str, variant: str) -> Callable[..., Any]:

@@ -17,13 +17,14 @@ from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import Corpus, one_split
 from longtail.data.own_labels import related, without_own
-from longtail.errors import CorpusError, MissingExtraError
+from longtail.errors import ConfigError, CorpusError, MissingExtraError
 from longtail.features.grams import is_unspaced
-from longtail.methods import method
+from longtail.methods import METHODS, method
 from longtail.predict.kept import keep
 from longtail.predict.opening import open_model
 from longtail.predict.predictor import About, Predictor
 from longtail.presets import preset as preset_of
+from longtail.ranks import here, started
 from longtail.train import device as device_of
 from longtail.train.claim import changes
 from longtail.train.health import check_answers
@@ -55,6 +56,7 @@ def fit(
     check_corpus(corpus)
     config = settings_of.build(called.Config, chosen_settings(name, preset, settings))
     check_device(name, device)
+    check_ranks(name, run)
     if keep_documents:
         corpus.texts  # noqa: B018 - raises where there are none, before anything is learned
     how: Any = {"device": device, "tensorboard": tensorboard, "deadline": deadline}
@@ -68,15 +70,22 @@ def _finished(name: str, corpus: Corpus, config: Any, run: Run, keep_documents: 
     if store.finished(finished):
         run.say(f"{finished} is already there")
         if keep_documents and (model := open_model(finished)).kept is None:
-            _with_documents(model, corpus, run, wanted=True).save(finished)
+            _save(_with_documents(model, corpus, run, wanted=True), finished)
     else:
         store.check_target(finished, store.MODEL)  # before hours are spent, not after
         model = _with_documents(_trained(name, corpus, config, run), corpus, run, wanted=keep_documents)
         with run.watched("model"):
-            model.save(finished)
+            _save(model, finished)
     # Without a directory to keep, the arrays must outlive the temporary one they were mapped from;
     # an open mapping does, so the model is read back either way.
     return open_model(finished)
+
+
+def _save(model: Predictor, place: Path) -> None:
+    """Of several ranks the leader writes the model, and all read it."""
+    if here().leads:
+        model.save(place)
+    here().wait()
 
 
 def chosen_settings(name: str, preset: str | None, settings: dict[str, Any]) -> dict[str, Any]:
@@ -124,6 +133,17 @@ def _changed(config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
 def check_device(name: str, device: str) -> None:
     """Raise unless a method can train on this device: cpu, cuda, cuda:1."""
     device_of.check_device(device, name, cpu_only=method(name).cpu_only)
+
+
+def check_ranks(name: str, run: str | Path | None) -> None:
+    """Raise if torchrun started several processes for what trains in one."""
+    if started() == 1:
+        return
+    if name not in METHODS or not method(name).over_ranks:
+        able = [each for each in METHODS if method(each).over_ranks]
+        raise ConfigError(f"{name} trains in one process; start it without torchrun ({', '.join(able)} can use it)")
+    if run is None:
+        raise ConfigError("a training on several ranks needs a run directory that all of them see")
 
 
 def _chosen_in_training(corpus: Corpus) -> dict[str, Any]:

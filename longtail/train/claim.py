@@ -14,6 +14,7 @@ from typing import IO, Any
 from longtail import store
 from longtail.corpus import Corpus
 from longtail.errors import RunError
+from longtail.ranks import Ranks
 from longtail.train.machine import versions
 
 
@@ -28,6 +29,21 @@ def claimed(directory: Path, identity: dict[str, Any], corpus: Corpus) -> Iterat
             log = files.enter_context((directory / "log.jsonl").open("a", encoding="utf-8"))
             _lock(lock, directory)
             _claim(directory, identity, corpus)
+        yield log
+
+
+@contextmanager
+def led(directory: Path, identity: dict[str, Any], corpus: Corpus, ranks: Ranks) -> Iterator[IO[str]]:
+    """The same for all ranks of a training: the leader locks the directory, and the log of the others is not kept."""
+    ranks.check_alike("method, settings, corpus or versions", [identity, corpus.fingerprint, versions()])
+    with ExitStack() as stack:
+        if ranks.leads:
+            log = stack.enter_context(claimed(directory, identity, corpus))
+            for leftover in (directory / "ranks").glob("joined-*"):  # of ranks that were killed
+                leftover.unlink()
+        else:
+            log = stack.enter_context(Path(os.devnull).open("a", encoding="utf-8"))
+        ranks.wait()
         yield log
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from longtail.errors import ConfigError, MissingExtraError
+from longtail.ranks import started
 
 _GPU = re.compile(r"cuda(?::([0-9]{1,4}))?")
 
@@ -23,6 +25,11 @@ def check_device(device: str, method: str, *, cpu_only: bool) -> None:
         raise ConfigError(f"device {device!r}: torch finds no GPU here; write cpu, or install torch with CUDA")
     if int(gpu[1] or 0) >= found:
         raise ConfigError(f"device {device!r}: there are {found} GPUs here, cuda:0 to cuda:{found - 1}")
+
+
+def of_rank(device: str) -> str:
+    """The device of this rank: the GPUs of a host are taken in turn."""
+    return f"cuda:{os.environ['LOCAL_RANK']}" if device == "cuda" and started() > 1 else device
 
 
 def gpus() -> int:

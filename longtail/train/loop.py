@@ -45,6 +45,7 @@ from longtail.judge.gains import cut_off
 from longtail.judge.metrics import evaluate_ranking
 from longtail.progress import steps
 from longtail.ranking import Ranking
+from longtail.ranks import here
 from longtail.train import checkpoint
 from longtail.train.averaging import Average
 from longtail.train.claim import changes
@@ -121,8 +122,11 @@ class Training:
                     watch.step(loss, documents)
                     if self.is_due_for_validation:
                         self.validate(watch)
-                    if self.is_due_for_checkpoint or asked_to_stop.is_set() or self.run.is_late:
-                        self.save_between_steps(stop=asked_to_stop.is_set())
+                    due, stop, late = here().any_of(
+                        self.is_due_for_checkpoint, asked_to_stop.is_set(), self.run.is_late
+                    )
+                    if due or stop or late:
+                        self.save_between_steps(stop, late)
 
     def start_epoch(self, epoch: int) -> None:
         """Call the model's `start_epoch`, if it has one."""
@@ -151,7 +155,7 @@ class Training:
             self.model.start_batch(self.step / self.total)  # type: ignore[operator]
         with self._precision():
             loss = self.model.loss(batch)  # type: ignore[operator]
-        value = float(loss.detach())
+        (value,) = here().totals(float(loss.detach()))
         if not math.isfinite(value):
             raise self._diverged(f"the loss became {value}")
         # A short batch counts as a fraction of a full one; a step divides by the sum of fractions.
@@ -186,11 +190,11 @@ class Training:
         """Validate the current weights (or their average, if any) and store the best."""
         started = time.monotonic()
         with self.average.in_place(), watch.stage.aside():
-            self.latest = self._metrics()
+            self.latest = here().leaders(self._metrics())
             if self.latest[self.optim.metric] > self.best.get(self.optim.metric, -math.inf):
                 self.best = self.latest
                 if self.keeps_best:
-                    checkpoint.write(self.place / "best", self.best, checkpoint.weights_of(self.model))
+                    self._write("best", self.best, checkpoint.weights_of(self.model))
         watch.validated(self.latest, time.monotonic() - started)
 
     def _metrics(self) -> dict[str, float]:
@@ -215,7 +219,7 @@ class Training:
         """True every `checkpoint_every` seconds."""
         return time.monotonic() - self.saved >= self.run.checkpoint_every
 
-    def save_between_steps(self, stop: bool) -> None:
+    def save_between_steps(self, stop: bool, late: bool) -> None:
         """Checkpoint, unless a group holds accumulated gradients; its next step comes soon."""
         if any(group.gathered for group in self.groups):
             return
@@ -226,7 +230,7 @@ class Training:
             line = f"{phrase(self.name)} stopped in {where}, and was saved"
             self.run.say(line)
             raise KeyboardInterrupt(line)
-        if not self.is_over:
+        if late and not self.is_over:
             self.run.check_time(self.name)
 
     def save(self) -> None:
@@ -235,13 +239,14 @@ class Training:
             return
         self.refuse_infinite_weights()
         numbers, tensors = checkpoint.pack(self.model, self.groups, self.average)
-        checkpoint.write(self.place / "last", self._state() | numbers, tensors)
+        self._write("last", self._state() | numbers, tensors)
         self.on_disk, self.saved = self.step, time.monotonic()
 
     def refuse_infinite_weights(self) -> None:
         """Raise before writing weights that are not finite."""
         # A sum is finite only if every weight is, and needs no temporary mask.
-        if not all(math.isfinite(parameter.detach().sum()) for parameter in self.model.parameters()):
+        finite = all(math.isfinite(parameter.detach().sum()) for parameter in self.model.parameters())
+        if here().any(not finite):
             raise self._diverged("the weights are no longer finite")
 
     def resume(self) -> None:
@@ -255,11 +260,12 @@ class Training:
     def finish(self) -> None:
         """Choose the final weights and write them."""
         if self.best and self.keeps_best:
-            checkpoint.put_weights(self.model, checkpoint.read(self.place / "best", self.device)[1])
+            checkpoint.put_weights(self.model, self._tensors("best")[1])
         else:
             self.average.apply()
         self.refuse_infinite_weights()
-        checkpoint.finish(self.place, self._state(), self.model)
+        self._write("final", self._state(), checkpoint.weights_of(self.model))
+        checkpoint.forget(self.place, "last", "best")
         self.run.validation = self._kept()
         self.run.log("trained", name=self.name, steps=self.step, **self._kept())
 
@@ -276,11 +282,20 @@ class Training:
         return progress | {"training": self._identity()}
 
     def _read(self, which: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        state, tensors = checkpoint.read(self.place / which, self.device)
+        state, tensors = self._tensors(which)
         if differences := changes(state["training"], self._identity()):
             raise RunError(f"{self.place / which} is of another training: {'; '.join(differences)}")
         self.step, self.latest, self.best = (state[key] for key in ("step", "latest", "best"))
         return state, tensors
+
+    def _write(self, which: str, state: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+        checkpoint.write(self.place / which, self.step, state, tensors, self._divided())
+
+    def _tensors(self, which: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        return checkpoint.read(self.place / which, self.device, self._divided())
+
+    def _divided(self) -> dict[str, int]:
+        return checkpoint.divided(self.model, self.groups)
 
     def _identity(self) -> dict[str, Any]:
         return dataclasses.asdict(self.optim) | {"seed": self.seed, "documents": len(self.batches.lengths)}

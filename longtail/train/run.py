@@ -30,8 +30,9 @@ from longtail.corpus import Corpus
 from longtail.errors import MissingExtraError, ModelError, OutOfTime, RunError
 from longtail.kernels.notice import telling
 from longtail.progress import Stage
-from longtail.train.claim import append, claimed
-from longtail.train.device import free_on
+from longtail.ranks import ALONE, here, seen_as, together
+from longtail.train.claim import append, led
+from longtail.train.device import free_on, of_rank
 from longtail.train.machine import free_memory, size, size_on_disk
 from longtail.train.need import Need
 from longtail.train.phrases import phrase
@@ -78,11 +79,16 @@ class Run:
         """`build(*inputs)`, computed once in this directory.
 
         The result is written atomically and read back mapped from disk, so that a resumed run continues from
-        identical arrays.  `build` must annotate its return type.
+        identical arrays.  `build` must annotate its return type.  Of several ranks the leader computes, and all read.
         """
         place = self.directory / "stages" / name
-        if store.finished(place) and self._is_sound(name, place):
-            return store.read(place, store.result_type(build))
+        if here().leads and not (store.finished(place) and self._is_sound(name, place)):
+            with seen_as(ALONE):
+                self._compute(name, place, build, *inputs)
+        here().wait()
+        return store.read(place, store.result_type(build))
+
+    def _compute(self, name: str, place: Path, build: Callable[..., Any], *inputs: Any) -> None:  # noqa: ANN401
         self.check_time(name)
         started = time.perf_counter()
         store.check_target(place, STAGE)
@@ -91,7 +97,6 @@ class Run:
             with store.whole_directory(place, STAGE) as building:
                 store.write(building, result)
         self.log("stage", name=name, seconds=round(time.perf_counter() - started, 3))
-        return store.read(place, store.result_type(build))
 
     def watched(self, name: str) -> Stage:
         """Progress display of a stage or training, with its description instead of its name."""
@@ -178,12 +183,15 @@ def open_run(
     deadline: float = math.inf,
 ) -> Iterator[Run]:
     """Start or resume a run; its directory is locked meanwhile."""
+    identity = {"method": method, "config": config}
     with (
-        claimed(directory, {"method": method, "config": config}, corpus) as log,
+        together(device, directory / "ranks") as ranks,
+        led(directory, identity, corpus, ranks) as log,
         telling(None if say is silent else say),
-        _board(directory / "tensorboard", wanted=tensorboard) as board,
+        _board(directory / "tensorboard", wanted=tensorboard and ranks.leads) as board,
     ):
-        run = Run(directory, log, say, device, board, deadline)
+        say = say if ranks.leads else silent
+        run = Run(directory, log, say, of_rank(device), board, deadline)
         run.log("start", method=method, corpus=corpus.name, process=os.getpid())
         try:
             yield run

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "longtail"
 FLOW = [
     {"errors", "progress", "reasons", "sparse"}, {"columns", "label_cells"},
     {"config", "corpus", "frames"}, {"new_label"},
-    {"invariants", "precision", "presets"}, {"kernels", "store"}, {"data"},
+    {"invariants", "precision", "presets", "ranks"}, {"kernels", "store"}, {"data"},
     {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
     {"rankers"}, {"judge.frequencies", "judge.gains"},
     {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"}, {"auto"},

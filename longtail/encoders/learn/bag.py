@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -10,6 +13,7 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from longtail.encoders.bag import GatedBlock, ResidualBlock, TokenBag
 from longtail.encoders.learn.batches import BagInput
+from longtail.encoders.learn.exchange import gathered
 from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.csr import Rows, take
 from longtail.kernels.dropout import dropped
@@ -62,18 +66,33 @@ class Dropout(nn.Module):
             return values
         if values.device.type != "cpu" or values.dtype != torch.float32:
             return F.dropout(values, self.p)
-        return _CompiledDropout.apply(values, self.p, int(torch.randint(2**32, ())))
+        before = _before * values.shape[1:].numel()
+        return _CompiledDropout.apply(values, self.p, int(torch.randint(2**32, ())), before)
+
+
+_before = 0  # rows of a batch that other ranks have, before those of this one
+
+
+@contextmanager
+def rows_before(number: int) -> Iterator[None]:
+    """Drop entries inside the block as if so many rows came before: one rank drops what a single process would."""
+    global _before
+    _before = number
+    try:
+        yield
+    finally:
+        _before = 0
 
 
 class _CompiledDropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, values: Tensor, share: float, seed: int) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
-        ctx.how = share, seed
-        return torch.from_numpy(dropped(values.detach().contiguous().numpy(), share, seed))
+    def forward(ctx, values: Tensor, share: float, *place: int) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        ctx.how = share, *place  # seed, and entries before
+        return torch.from_numpy(dropped(values.detach().contiguous().numpy(), share, *place))
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
-        return torch.from_numpy(dropped(gradient.contiguous().numpy(), *ctx.how)), None, None
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def] # noqa: ANN001
+        return torch.from_numpy(dropped(gradient.contiguous().numpy(), *ctx.how)), None, None, None
 
 
 class Gates(nn.Module):
@@ -180,14 +199,17 @@ class LearningBag(nn.Module):
         return self.with_labels(texts)[0]
 
     def with_labels(self, texts: BagInput) -> tuple[Tensor, Tensor]:
-        """x̂ of each document, and E z of each label text after them."""
+        """x̂ of each document of the batch, and E z of each label text after this rank's documents."""
         sums = bag(self.vectors, texts.starts, texts.tokens, self._words_dropped(texts))
-        return self.block.documents(sums[: texts.documents]), sums[texts.documents :]
+        with rows_before(texts.of.before):
+            own = self.block.documents(sums[: texts.documents])
+        return gathered(own, texts.of.documents), sums[texts.documents :]
 
     def _words_dropped(self, texts: BagInput) -> Tensor:
         """Token weights with dropout on documents, not on label texts."""
         own = int(texts.starts[texts.documents])
-        dropped = self.words(texts.weights[:own])
+        with rows_before(texts.of.tokens_before):
+            dropped = self.words(texts.weights[:own])
         return dropped if own == len(texts.weights) else torch.cat([dropped, texts.weights[own:]])
 
     def of_labels(self, labels: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """Training batches: encoder inputs of documents, and their true labels.
 
 Texts are tokenized once before training (see encoder.py), as bags or as token ids.  The documents of a batch may be
-followed by label texts, for label rows computed from them (rankers/learn/label_rows.py).
+followed by label texts, for label rows computed from them (rankers/learn/label_rows.py).  Of several ranks each reads
+its part of a batch (ranks.py); the encoder returns the vectors of all.
 """
 
 from __future__ import annotations
@@ -18,26 +19,38 @@ from longtail.corpus import PAD
 from longtail.data.batches import padded
 from longtail.features.tokens import Tokens
 from longtail.kernels.csr import Rows, take
+from longtail.ranks import here
+
+
+@dataclass(frozen=True)
+class Share:
+    """Where the documents of this rank are in a batch."""
+
+    documents: int = 0  # of the batch
+    before: int = 0
+    tokens_before: int = 0
 
 
 @dataclass(frozen=True)
 class BagInput:
-    """Weighted tokens, unordered, of documents and then of label texts."""
+    """Weighted tokens, unordered, of this rank's documents and then of label texts."""
 
-    documents: int
+    documents: int  # of this rank
     starts: Tensor  # (texts + 1,) text i has tokens[starts[i]:starts[i + 1]]
     tokens: Tensor
     weights: Tensor
+    of: Share = Share()
 
 
 @dataclass(frozen=True)
 class TokenInput:
-    """Token ids of documents, in order."""
+    """Token ids of this rank's documents, in order."""
 
     ids: Tensor  # (batch, longest), right-padded with the tokenizer's padding id
     lengths: Tensor  # (batch,) tokens of each document
     labels: Tensor | None = None  # (labels,) whose texts are needed too
     uneven: bool = False  # whether lengths differ much, as texts were not sorted by length
+    of: Share = Share()
 
 
 Input = BagInput | TokenInput
@@ -68,12 +81,20 @@ class BagTexts:
 
     def batch(self, rows: np.ndarray, labels: np.ndarray | None = None) -> BagInput:
         """The documents at `rows`, and the texts of `labels`."""
-        starts, tokens, weights = take(self.bags, rows)
+        own, before = divided(rows)
+        starts, tokens, weights = take(self.bags, own)
+        share = Share(len(rows), len(before), int((self.bags[0][before + 1] - self.bags[0][before]).sum()))
         if labels is not None and self.label_texts is not None:
             more = take(self.label_texts, labels)
             starts = np.append(starts, starts[-1] + more[0][1:])
             tokens, weights = np.append(tokens, more[1]), np.append(weights, more[2])
-        return BagInput(len(rows), *(torch.from_numpy(part) for part in (starts, tokens, weights)))
+        return BagInput(len(own), torch.from_numpy(starts), torch.from_numpy(tokens), torch.from_numpy(weights), share)
+
+
+def divided(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a batch that this rank reads, and those before them."""
+    own = here().part(len(rows))
+    return rows[own], rows[: own.start]
 
 
 @dataclass(frozen=True)
@@ -90,12 +111,15 @@ class TokenTexts:
 
     def batch(self, rows: np.ndarray, labels: np.ndarray | None = None, uneven: bool = False) -> TokenInput:
         """The documents at `rows`, padded to the longest of them."""
-        starts, stops = self.tokens.offsets[rows], self.tokens.offsets[rows + 1]
+        own, before = divided(rows)
+        starts, stops = self.tokens.offsets[own], self.tokens.offsets[own + 1]
+        longest = int((self.tokens.offsets[rows + 1] - self.tokens.offsets[rows]).max(initial=0))
         return TokenInput(
-            ids=torch.from_numpy(padded(self.tokens.ids, starts, stops, self.pad)),
+            ids=torch.from_numpy(padded(self.tokens.ids, starts, stops, self.pad, longest)),
             lengths=torch.from_numpy(np.asarray(stops - starts, np.int64)),
             labels=None if labels is None else torch.from_numpy(np.asarray(labels, np.int64)),
             uneven=uneven,
+            of=Share(len(rows), len(before)),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import torch
 from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
-from longtail.encoders.learn.bag import Dropout
+from longtail.encoders.learn.bag import Dropout, rows_before
 from longtail.encoders.learn.batches import TokenInput
+from longtail.encoders.learn.exchange import gathered
 from longtail.encoders.transformer import Transformer, TransformerReading
 from longtail.errors import ConfigError, ModelError
 from longtail.features.tokens import Tokens
@@ -123,9 +125,11 @@ class LearningTransformer(nn.Module):
 
     def forward(self, texts: TokenInput) -> Tensor:
         """e of each document, (documents, dim); the caller applies `drop`."""
-        if texts.uneven:
-            return in_halves(self.layers, texts.ids, texts.lengths)
-        return self.layers(texts.ids, texts.lengths)
+        if not len(texts.ids):  # fewer documents than ranks; a leaf, so that the gradient is gathered here, too
+            return gathered(torch.zeros(0, self.dim, device=texts.ids.device).requires_grad_(), texts.of.documents)
+        layers = partial(in_halves, self.layers) if texts.uneven else self.layers
+        with rows_before(texts.of.before):
+            return gathered(layers(texts.ids, texts.lengths), texts.of.documents)
 
     def with_labels(self, texts: TokenInput) -> tuple[Tensor, Tensor]:
         """e of each document, and of each label text at the start of the epoch."""

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from longtail.methods.decaf.learn import Data
     from longtail.train.run import Run
 
-__all__ = ["VARIANTS", "Config", "fit", "need"]
+__all__ = ["OVER_RANKS", "VARIANTS", "Config", "fit", "need"]
+
+OVER_RANKS = True  # can train on several ranks (ranks.py)
 
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) -> Decaf:  # noqa: B008 - frozen

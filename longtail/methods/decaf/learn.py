@@ -38,6 +38,7 @@ from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in
 from longtail.methods.shared.preparation import cluster_labels
 from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meeting, meeting_loss, together
 from longtail.rankers.learn.label_rows import LearningRows
+from longtail.ranks import here
 from longtail.shortlist import Shortlist
 from longtail.store import let_go
 from longtail.train.checkpoint import mapped_weights
@@ -150,7 +151,7 @@ class Network(nn.Module):
         """[L̃] logistic loss, summed over the candidates of a document, mean over documents."""
         documents, texts = self.encoder.with_labels(batch.texts)  # type: ignore[arg-type]
         documents = self.encoder.drop(documents)
-        rows, biases = self.labels(batch.candidates, texts)
+        rows, biases = self.labels(batch.candidates, texts, batch.before)
         return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
@@ -206,7 +207,7 @@ def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) ->
         from longtail.methods.decaf.ablations import random_refinement
 
         return random_refinement(len(rows), start.dim)
-    return torch.from_numpy(source.first_rows(start, rows))
+    return torch.from_numpy(source.first_rows(start, rows.part(here().part(len(rows)))))
 
 
 def trained(
@@ -253,7 +254,8 @@ class Meetings:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        return meeting(self.texts, rows, self._candidates(rows, self.labels[rows], rng), read_labels=True)
+        candidates = self._candidates(rows, self.labels[rows], rng)
+        return meeting(self.texts, rows, candidates, self.labels.shape[1], read_labels=True)
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         if self.negatives:
@@ -278,14 +280,21 @@ class Meetings:
     def sharpen(self, scorer: Scorer, read: Any) -> None:  # noqa: ANN401 - tokenized documents
         """Fill the pools with the best-scoring labels of the opened clusters."""
         assert self.pool is not None and self.opened is not None and self.cluster_starts is not None
-        names = np.arange(self.labels.shape[1], dtype=np.int32)
+        names, width = np.arange(self.labels.shape[1], dtype=np.int32), self.pool.shape[1]
         rows = replace(scorer.rows, clusters=Clusters(names, self.cluster_starts))
         vectors = None if isinstance(read, tuple) else scorer.vectors(read)  # bags are encoded as they are needed
-        for start in range(0, len(self.pool), SHARPENED):
-            some = np.arange(start, min(start + SHARPENED, len(self.pool)))
-            here = scorer.vectors(take(read, some)) if vectors is None else vectors[some]
-            opened = Shortlist(self.opened[some], np.ones((len(some), self.opened.shape[1]), np.float32))
-            self.pool[some] = rows.top_inside(here, opened, self.pool.shape[1]).labels
+        opened = self.opened
+
+        def hardest(part: slice) -> np.ndarray:
+            found = np.empty((part.stop - part.start, width), self.pool.dtype)
+            for start in range(part.start, part.stop, SHARPENED):
+                some = np.arange(start, min(start + SHARPENED, part.stop))
+                inside = scorer.vectors(take(read, some)) if vectors is None else vectors[some]
+                sure = Shortlist(opened[some], np.ones((len(some), opened.shape[1]), np.float32))
+                found[some - part.start] = rows.top_inside(inside, sure, width).labels
+            return found
+
+        self.pool[:] = here().divided(len(self.pool), hardest)
         let_go(self.opened)
 
 

@@ -47,6 +47,7 @@ class Reranker:
         texts = new.summary(vectors_of(self.encoder, new.with_known))
         return replace(self, labels=self.labels.append(*unseen_rows(self.labels, texts, near)))
 
+
 NEAREST = 8 * NEIGHBOURS  # labels among which the neighbours of a new one are looked for
 
 

@@ -30,7 +30,9 @@ from longtail.train.need import Need
 if TYPE_CHECKING:
     from longtail.train.run import Run
 
-__all__ = ["VARIANTS", "Config", "fit", "need"]
+__all__ = ["OVER_RANKS", "VARIANTS", "Config", "fit", "need"]
+
+OVER_RANKS = True  # can train on several ranks (ranks.py)
 
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "dynamic") -> ClusteredEncoder:

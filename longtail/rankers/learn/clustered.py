@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -9,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
+from longtail.encoders.learn.exchange import drawn_rows, top_columns
 from longtail.index.clusters import Clusters
 from longtail.index.partition import members_of
 from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator
@@ -16,17 +19,18 @@ from longtail.rankers.label_start import LabelStart
 from longtail.rankers.learn.candidates import Candidates, apart, shortlist_loss
 from longtail.rankers.learn.label_rows import START_BIAS, LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.wide import Wide
+from longtail.ranks import here
 
 
 class Heads(nn.Module):
-    """G, followed by D if clusters hold more than one label."""
+    """G, followed by D if clusters hold more than one label; each rank has its `own` clusters and labels."""
 
     cluster_of: Tensor  # (labels,)
 
     def __init__(self, dim: int, clusters: Clusters, beam: int, discriminator: LearningDiscriminator | None):
         super().__init__()
         self.clusters, self.beam, self.discriminator = clusters, min(beam, len(clusters)), discriminator
-        self.generator = Wide(dim, len(clusters))
+        self.generator, self.own = Wide(dim, len(clusters)), here().part(len(clusters))
         nn.init.constant_(self.generator.bias, START_BIAS)
         self.register_buffer("cluster_of", torch.from_numpy(clusters.of_label.astype(np.int64)), persistent=False)
 
@@ -38,13 +42,13 @@ class Heads(nn.Module):
         member = sp.csr_array((np.ones(labels.shape[1]), (np.arange(labels.shape[1]), self.clusters.of_label)))
         share = (((labels @ member) > 0).sum(axis=0) + 0.5) / (labels.shape[0] + 1)
         with torch.no_grad():
-            self.generator.bias.copy_(torch.from_numpy(np.log(share / (1 - share))))
+            self.generator.bias.copy_(torch.from_numpy(np.log(share / (1 - share))[self.own]))
 
     def start(self, rows: LabelStart) -> None:
         """Initialise rows of labels and clusters that have texts (see label_start.py); others stay random."""
-        put(self.generator.weight, rows.clusters)
+        put(self.generator.weight, rows.clusters[self.own])
         if self.discriminator is not None:
-            put(self.discriminator.labels.tables[0], rows.labels)
+            put(self.discriminator.labels.tables[0], rows.labels[self.discriminator.labels.own])
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """(6): L = L_g + L_d of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
@@ -58,13 +62,14 @@ class Heads(nn.Module):
 
     def opened(self, logits: Tensor) -> Tensor:
         """(2): the clusters with the highest scores, (documents, beam)."""
-        return logits.topk(self.beam).indices
+        return top_columns(logits, self.beam, len(self.clusters))
 
     def targets(self, logits: Tensor, positives: Tensor) -> Tensor:
-        """y_g: 1 where a cluster holds a true label, (documents, clusters)."""
-        given = positives != PAD
+        """y_g: 1 where a cluster holds a true label, (documents, own clusters)."""
+        clusters = torch.where(positives == PAD, PAD, self.cluster_of[positives.clamp(min=0)])
+        given = (clusters >= self.own.start) & (clusters < self.own.stop)
         targets = torch.zeros_like(logits)
-        targets[given.nonzero()[:, 0], self.cluster_of[positives[given]]] = 1
+        targets[given.nonzero()[:, 0], clusters[given] - self.own.start] = 1
         return targets
 
     def export(self) -> Clustered:
@@ -80,7 +85,8 @@ class LearningDiscriminator(nn.Module):
         super().__init__()
         self.bottleneck = nn.Linear(dim, label_dim)
         n_labels = len(clusters.labels)
-        self.labels = LearningRows(n_labels, nn.init.xavier_uniform_(torch.empty(n_labels, label_dim)))
+        bound = math.sqrt(6 / (n_labels + label_dim))  # Glorot and Bengio 2010
+        self.labels = LearningRows(n_labels, drawn_rows(n_labels, label_dim, bound))
         self.clusters, self.place = clusters, np.argsort(clusters.labels)
 
     def loss(self, documents: Tensor, opened: Tensor, positives: Tensor) -> Tensor:
@@ -93,12 +99,13 @@ class LearningDiscriminator(nn.Module):
         return shortlist_loss(self.bottleneck(documents).float(), rows, biases, shortlist, targets)  # (4)
 
     def candidates(self, opened: np.ndarray, positives: np.ndarray) -> Candidates:
-        """S_g with all true labels added; labels are numbered in cluster order."""
-        given = positives != PAD
+        """S_g with all true labels added, as far as they are own; labels are numbered in cluster order."""
+        own, places = self.labels.own, np.where(positives == PAD, PAD, self.place[positives])
+        given = (places >= own.start) & (places < own.stop)
         counts = np.append(0, np.cumsum(given.sum(axis=1)))
-        entries = np.ones(counts[-1], np.float32), self.place[positives[given]], counts
+        entries = np.ones(counts[-1], np.float32), places[given], counts
         true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
-        return apart(true, *members_of(self.clusters.starts, opened), with_true=True)
+        return apart(true, *members_of(self.clusters.starts.clip(own.start, own.stop), opened), with_true=True)
 
     def export(self) -> Discriminator:
         """Export to NumPy for inference; on a CPU, views of the parameters."""

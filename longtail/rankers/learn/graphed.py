@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
+from longtail.encoders.learn.exchange import divided_layer, log_softmax_at, top_columns
 from longtail.index.graph import Graph, GraphIndex
 from longtail.kernels import paths
 from longtail.kernels.paths import best_labels
@@ -19,6 +20,7 @@ from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_loss, table_rows
 from longtail.rankers.learn.label_rows import LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
+from longtail.ranks import here
 
 ABSENT = -1e9  # weight of an absent edge: 0 after softmax
 
@@ -29,6 +31,10 @@ class Found:
 
     labels: Tensor  # (documents, K) int32, PAD-padded; true labels first
     log_beliefs: Tensor  # (documents, K): log ŷ
+
+    def own(self, rows: slice) -> Found:
+        """With PAD instead of labels whose rows other ranks have."""
+        return self if here().count == 1 else replace(self, labels=only_own(self.labels, rows))
 
     def targets(self, positives: Tensor) -> Tensor:
         """(documents, K) bool, whether a candidate is a true label; true labels come first in a row."""
@@ -89,7 +95,7 @@ class GraphRouter(nn.Module):
         n_clusters = len(graph.labels)
         self.labels, self.n_labels, self.alpha, self.beta = graph.labels, n_labels, alpha, beta
         self.beam, self.shortlist, self.add = min(beam, n_clusters), min(shortlist, n_labels), add
-        self.clusters = nn.Linear(dim, n_clusters)
+        self.clusters, self.own = divided_layer(dim, n_clusters), here().part(n_clusters)
         self.edges = nn.Parameter(torch.from_numpy(np.array(graph.weights)), requires_grad=beta < math.inf)
         self.register_buffer("parents", torch.from_numpy(graph.parents(n_labels).astype(np.int64)))
 
@@ -107,18 +113,19 @@ class GraphRouter(nn.Module):
     def walk(self, documents: Tensor, positives: Tensor) -> Opened:
         """Opened clusters and their edges, (1)-(5)."""
         logits = self.clusters(documents).float()
-        log_beliefs = (math.log(self.alpha) + logits.log_softmax(1)).clamp(max=0)  # (1)
         opened = self.opened(logits.detach(), positives)
         touched = in_order(opened[opened != PAD])
         places = np.where(opened == PAD, PAD, np.searchsorted(touched, opened)).astype(np.int32)
-        on_the_way = log_beliefs.gather(1, torch.from_numpy(opened.clip(min=0)).to(documents.device))
+        at = torch.from_numpy(opened.clip(min=0)).to(documents.device)
+        on_the_way = (math.log(self.alpha) + log_softmax_at(logits, at, len(self.labels))).clamp(max=0)  # (1)
         log_edges = self._log_edges(touched, documents.device)
         return Opened(places, on_the_way, self.labels[touched], log_edges, self.n_labels, self.add)
 
     def opened(self, logits: Tensor, positives: Tensor) -> np.ndarray:
         """Ĉ (2)-(4): the top b clusters and the parents of all true labels, each once, (documents, width) with PAD."""
         parents = torch.where(positives == PAD, PAD, self.parents[positives.clamp(min=0)])
-        both = torch.cat([logits.topk(self.beam).indices, parents], dim=1).sort(dim=1, descending=True).values
+        best = top_columns(logits, self.beam, len(self.labels))
+        both = torch.cat([best, parents], dim=1).sort(dim=1, descending=True).values
         both[:, 1:][both[:, 1:] == both[:, :-1]] = PAD
         return both.cpu().numpy()
 
@@ -154,8 +161,10 @@ class GraphHeads(nn.Module):
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """L = L_c + λ L_s of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
-        found = self.router(documents, positives)
-        inside, targets, logits = found.labels != PAD, found.targets(positives), self.logits(documents, found.labels)
+        everywhere, own = self.router(documents, positives), self.classifiers.own
+        found, before = everywhere.own(own), distinct_below(everywhere.labels, own.start)
+        inside, targets = found.labels != PAD, found.targets(positives)
+        logits = self.logits(documents, found.labels, before)
         if self.alone:
             ranking = masked_bce_per_document(logits, targets, inside)
         else:
@@ -167,8 +176,11 @@ class GraphHeads(nn.Module):
 
         A candidate without a path is still a negative: its classifier is trained alone, as if ŷ were 1.
         """
-        walk, targets = self.router.walk(documents, positives), one_hot(positives, candidates)
-        rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
+        walk, own = self.router.walk(documents, positives), self.classifiers.own
+        before, stop = np.searchsorted(candidates, (own.start, own.stop)).tolist()
+        candidates, positives = candidates[before:stop], only_own(positives, own)
+        targets = one_hot(positives, candidates)
+        rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device), before=before)
         if self.alone:  # only beliefs in true labels are needed
             ranking = table_loss(documents, rows, biases, targets.float())
             return self._with_recall(ranking, walk.log_beliefs_in(array_of(positives).astype(np.int32)))
@@ -182,12 +194,15 @@ class GraphHeads(nn.Module):
         """L_c + λ L_s (8); `log_beliefs` is log ŷ of true labels and 0 elsewhere."""
         return ranking - self.shortlist_loss * log_beliefs.sum() / len(log_beliefs)
 
-    def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
-        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD."""
+    def logits(self, documents: Tensor, labels: Tensor, before: int = 0) -> Tensor:
+        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD.
+
+        `before` is the number of candidates of the batch before these, which other ranks have.
+        """
         names = in_order(array_of(labels[labels != PAD]))
         place = torch.zeros(self.router.n_labels, dtype=torch.int32)
         place[names] = torch.arange(len(names), dtype=torch.int32)
-        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
+        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device), before=before)
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
         # F.embedding, not [ ]: the gradient of indexing is not deterministic.
         own = F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
@@ -215,6 +230,16 @@ class OneVsAll(nn.Module):
     def export(self) -> Clustered:
         """Export to NumPy for inference."""
         return Clustered(self.classifiers.export(), None, 1)
+
+
+def only_own(labels: Tensor, rows: slice) -> Tensor:
+    """Labels (documents, any) with PAD instead of those whose rows other ranks have."""
+    return labels if here().count == 1 else labels.where((labels >= rows.start) & (labels < rows.stop), PAD)
+
+
+def distinct_below(labels: Tensor, stop: int) -> int:
+    """How many distinct labels come before `stop`."""
+    return len(in_order(array_of(labels[(labels != PAD) & (labels < stop)]))) if stop else 0
 
 
 def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:

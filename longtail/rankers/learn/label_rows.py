@@ -9,16 +9,19 @@ A batch touches few rows of the table, so it has sparse gradients (train/row_ada
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.encoders.learn.bag import Block, Gates
+from longtail.encoders.learn.bag import Block, Gates, rows_before
+from longtail.encoders.learn.exchange import drawn_rows, own_rows, rows_in_all
 from longtail.index.clusters import Clusters
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
+from longtail.ranks import here
 
 START_BIAS = -4.0  # most candidates are negatives; a rarely scored label must not start at 0.5
 
@@ -26,8 +29,10 @@ START_BIAS = -4.0  # most candidates are negatives; a rarely scored label must n
 class LearningRows(nn.Module):
     """A row and a bias for every label, or every cluster.
 
-    `table` holds the rows, or refinements of the rows that `read` computes from texts; at least one is given.
+    `table` holds the rows, or refinements of the rows that `read` computes from texts; at least one is given, whole or
+    as this rank's part.
     `sums` returns the encoder's vectors of label texts before any block, if `forward` is called without them.
+    Of several ranks each has its part of the rows, `own`; labels keep their numbers.
     """
 
     def __init__(
@@ -35,21 +40,26 @@ class LearningRows(nn.Module):
         sums: Callable[[Tensor], Tensor] | None = None,
     ):  # fmt: skip
         super().__init__()
-        self.read, self.sums = read, sums
-        self.table = None if table is None else nn.Parameter(table)
+        self.read, self.sums, self.n_labels, self.own = read, sums, n_labels, here().part(n_labels)
+        self.table = None if table is None else own_rows(table, n_labels)
         self.gates = None if table is None or read is None else Gates(table.shape[1])
-        self.biases = nn.Parameter(torch.full((n_labels, 1), bias))
+        self.biases = own_rows(torch.full((n_labels, 1), bias), n_labels)
 
-    def forward(self, labels: Tensor, sums: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Rows (labels, dim) and biases (labels,) of `labels`, sorted and distinct."""
+    def forward(self, labels: Tensor, sums: Tensor | None = None, before: int = 0) -> tuple[Tensor, Tensor]:
+        """Rows (labels, dim) and biases (labels,) of `labels`, own, sorted and distinct.
+
+        `before` is the number of candidates of the batch before these, which other ranks have.
+        """
         if sums is None and self.sums is not None:
             sums = self.sums(labels)
-        return self._rows(labels, sums), table_rows(self.biases, labels)[:, 0]
+        places = labels if self.own.start == 0 else labels - self.own.start
+        with rows_before(before):
+            return self._rows(places, sums), table_rows(self.biases, places)[:, 0]
 
-    def _rows(self, labels: Tensor, sums: Tensor | None) -> Tensor:
+    def _rows(self, places: Tensor, sums: Tensor | None) -> Tensor:
         if self.table is None:
             return self.read(sums)  # type: ignore[misc]
-        refinement = table_rows(self.table, labels)
+        refinement = table_rows(self.table, places)
         if self.read is None or self.gates is None:
             return refinement
         return self.gates(self.read(sums), refinement)
@@ -66,16 +76,17 @@ class LearningRows(nn.Module):
         return [each for each in self.parameters() if id(each) not in tables]
 
     def export(self, sums: Tensor | None = None, clusters: Clusters | None = None) -> LabelRows:
-        """Export to NumPy for inference, without dropout; on a CPU, a table is exported as a view of the parameters."""
+        """Export all rows to NumPy for inference, without dropout; on one rank and a CPU, a table is a view."""
         if self.read is None and self.table is not None:
-            return LabelRows(array_of(self.table), array_of(self.biases)[:, 0], clusters)
-        learning, every = self.training, torch.arange(len(self.biases), device=self.biases.device)
+            return joined_rows(array_of(self.table), array_of(self.biases)[:, 0], self.n_labels, clusters)
+        every = torch.arange(self.own.start, self.own.stop, device=self.biases.device)
+        learning = self.training
         self.eval()
         with torch.no_grad():
             parts = [self(labels, None if sums is None else sums[labels]) for labels in every.split(CHUNK)]
         self.train(learning)
         rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
-        return LabelRows(rows, biases, clusters)
+        return joined_rows(rows, biases, self.n_labels, clusters)
 
 
 CHUNK = 16_384  # labels whose rows are computed at once
@@ -83,7 +94,7 @@ CHUNK = 16_384  # labels whose rows are computed at once
 
 def free_rows(n_labels: int, dim: int) -> LearningRows:
     """Rows learned from documents only, randomly initialised."""
-    return LearningRows(n_labels, nn.init.kaiming_uniform_(torch.empty(n_labels, dim)))
+    return LearningRows(n_labels, drawn_rows(n_labels, dim, math.sqrt(6 / dim)))  # He et al. 2015
 
 
 def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: float) -> LearningRows:
@@ -91,8 +102,9 @@ def text_rows(n_labels: int, of_labels: Callable[[Tensor], Tensor], dropout: flo
 
     `of_labels` returns the vectors of label texts before any block, (labels, dim), the initial table: ẑ² = E z.
     """
+    own = here().part(n_labels)
     with torch.no_grad():
-        start = of_labels(torch.arange(n_labels)).clone()
+        start = of_labels(torch.arange(own.start, own.stop)).clone()
     return LearningRows(n_labels, start, Block(start.shape[1], dropout), sums=of_labels)
 
 
@@ -102,5 +114,12 @@ def array_of(tensor: Tensor) -> np.ndarray:
 
 
 def rows_of_layer(layer: nn.Linear) -> LabelRows:
-    """A layer's weights as label rows; on a CPU, views of the parameters."""
-    return LabelRows(array_of(layer.weight), array_of(layer.bias))
+    """A layer's weights as label rows; on one rank and a CPU, views of the parameters."""
+    outputs = rows_in_all(layer.weight) or len(layer.weight)
+    return joined_rows(array_of(layer.weight), array_of(layer.bias), outputs)
+
+
+def joined_rows(rows: np.ndarray, biases: np.ndarray, n_labels: int, clusters: Clusters | None = None) -> LabelRows:
+    """The rows of all ranks."""
+    ranks = here()
+    return LabelRows(ranks.joined(rows, n_labels), ranks.joined(biases, n_labels), clusters)

@@ -10,11 +10,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from longtail.encoders.learn.exchange import own_rows
+
 
 class Wide(nn.Linear):
-    """nn.Linear with identical results."""
+    """nn.Linear with identical results; of several ranks each has its part of the outputs."""
 
     kept: Tensor | None = None  # buffer of the weight gradient; never stored
+
+    def __init__(self, dim: int, outputs: int):
+        super().__init__(dim, outputs)  # whole at first, so that ranks change no initial weight
+        self.weight, self.bias = own_rows(self.weight.detach(), outputs), own_rows(self.bias.detach(), outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """x W' + b; falls back to nn.Linear on a GPU, which caches memory itself, and under autocast."""

@@ -25,6 +25,7 @@ from longtail.rankers.learn.candidates import in_order, of_few_sizes
 from longtail.rankers.learn.graphed import GraphHeads, OneVsAll
 from longtail.rankers.learn.label_rows import array_of
 from longtail.ranking import Ranking
+from longtail.ranks import here
 from longtail.train.loop import on_device
 from longtail.train.optim import Group
 from longtail.train.settings import Optim
@@ -133,8 +134,9 @@ class Negatives:
         """New pools: the top labels of every document."""
         vectors = vectors_of(encoder, self.texts, str(next(encoder.parameters()).device))
         exported = heads.export()
-        near = replace(exported.index, shortlist=min(exported.index.shortlist, RANKED))
-        return torch.from_numpy(only_in_use(replace(exported, index=near).rank(vectors, POOL).labels, self.in_use))
+        near = replace(exported, index=replace(exported.index, shortlist=min(exported.index.shortlist, RANKED)))
+        ranked = here().divided(len(vectors), lambda part: near.rank(vectors[part], POOL).labels)
+        return torch.from_numpy(only_in_use(ranked, self.in_use))
 
     def with_true(self, positives: Tensor, pool: Tensor) -> np.ndarray:
         """Sorted candidates: true labels, samples of the pools, and one random label per `EASY` samples."""

@@ -20,7 +20,7 @@ from longtail.encoders.label_texts import TextRows
 from longtail.encoders.learn.batches import Labelled
 from longtail.encoders.learn.encoder import LearningEncoder, Source, source_of
 from longtail.index.clusters import Clusters
-from longtail.index.graph import Graph, Walk, likely_edges, partition
+from longtail.index.graph import Graph, GraphIndex, Walk, likely_edges, partition
 from longtail.methods.elias.learn.network import Head, Negatives, Network, vectors_of
 from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import UNCHOSEN, Config, Stage, Variant
@@ -48,7 +48,8 @@ def learn(data: Data, config: Config, run: Run, variant: Variant) -> Elias:
     if variant == "fixed":
         return Elias(first.encoder.export(), graphed=first.heads.export())
     vectors = run.stage("vectors", vectors_of, first.encoder, texts.train, run.device)
-    graph = run.stage("graph", grow, first, vectors, data, texts, clusters, config)
+    index = first.heads.router.export()
+    graph = run.stage("graph", grow, index, first.encoder, vectors, data, texts, clusters, config)
     network = second_network(first, graph, texts, clusters, config)
     second = trained("stage-2", network, texts, config.stage_2, config, run, config.optim.average_from)
     return Elias(second.encoder.export(), graphed=second.heads.export())
@@ -99,16 +100,17 @@ def cluster(data: Data, vectors: np.ndarray | None, config: Config) -> Clusters:
 
 
 def grow(
-    first: Network[GraphHeads], vectors: np.ndarray, data: Data, texts: Texts, clusters: Clusters, config: Config
-) -> Graph:
+    index: GraphIndex, encoder: LearningEncoder, vectors: np.ndarray, data: Data, texts: Texts, clusters: Clusters,
+    config: Config,
+) -> Graph:  # fmt: skip
     """A, from the clusters that stage 1 opens for the training documents (9, 10).
 
     If label texts are used, each counts as a document of its label.
     """
-    index, labels = first.heads.router.export(), sp.csr_array(data.train.labels, dtype=np.float32)
+    labels = sp.csr_array(data.train.labels, dtype=np.float32)
     matches = index.matches(vectors)
     if texts.read_labels:
-        of_labels = texts.source.encode_labels(first.encoder.export())
+        of_labels = texts.source.encode_labels(encoder.export())
         matches = sp.vstack([matches, index.matches(of_labels)], format="csr")
         labels = sp.vstack([labels, sp.eye_array(labels.shape[1], dtype=np.float32)], format="csr")
     edges = config.edges or math.ceil(10 * data.train.n_labels / len(clusters))
@@ -157,7 +159,7 @@ def start_reading(router: GraphRouter, encoder: LearningEncoder, texts: Texts, c
     if texts.read_labels:
         rows = texts.source.first_rows(encoder.export(), TextRows(clusters.labels, clusters.starts))
         with torch.no_grad():
-            router.clusters.weight.copy_(torch.from_numpy(rows))
+            router.clusters.weight.copy_(torch.from_numpy(rows[router.own]))
 
 
 def negatives_of(texts: Texts, config: Config) -> Negatives | None:
