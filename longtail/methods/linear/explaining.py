@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.corpus import PAD, Documents
+from longtail.corpus import PAD, Documents, Texts
 from longtail.features.bagging import NOT_GIVEN
 from longtail.features.bags import Bags
 from longtail.features.locating import LONGEST, MOST, NUMBERS
@@ -37,7 +37,7 @@ class Explaining:
         A label that hangs nowhere has no classifier: nothing adds to a margin of 0.
         """
         desk = self._desks.here
-        found = None if desk is None or documents.texts is None else desk.explained(documents.texts[0], labels)
+        found = None if desk is None or documents.texts is None else desk.explained(documents.texts, labels)
         words, nodes, beliefs = self._in_steps(documents, labels) if found is None else found
 
         def proposed(at: int) -> list[Proposal]:
@@ -77,13 +77,14 @@ class _Desk:
             self._spread, self._logits,
         )  # fmt: skip
 
-    def explained(self, text: str, labels: np.ndarray) -> tuple[Contributions, np.ndarray, np.ndarray] | None:
-        """What words add, nodes above and their beliefs; nothing where the text is not read here."""
-        count = len(labels)
-        if count > LABELS or len(text) > LONGEST or count * (len(text) + 1) > NUMBERS or not text.isascii():
+    def explained(self, texts: Texts, labels: np.ndarray) -> tuple[Contributions, np.ndarray, np.ndarray] | None:
+        """Of the first text, what words add, nodes above and their beliefs; nothing where it is not read here."""
+        start, stop, count = int(texts.starts[0]), int(texts.stops[0]), len(labels)
+        size = stop - start
+        if count > LABELS or size > LONGEST or count * (size + 1) > NUMBERS:
             return None
-        self._text[: len(text)] = np.frombuffer(text.encode("ascii"), np.uint8)
-        self._ends[0], self._sizes[0], self._sizes[2], self._labels[:count] = len(text), len(text), count, labels
+        self._text[:size] = texts.data[start:stop]
+        self._ends[0], self._sizes[0], self._sizes[2], self._labels[:count] = size, size, count, labels
         if self._call() != 0:
             return None
         found, room, words = self._found, self._room, int(self._found.counts[1])
