@@ -286,7 +286,7 @@ class Meetings:
         opened = self.opened
 
         def hardest(part: slice) -> np.ndarray:
-            found = np.empty((part.stop - part.start, width), self.pool.dtype)
+            found = np.empty((part.stop - part.start, width), np.int32)
             for start in range(part.start, part.stop, SHARPENED):
                 some = np.arange(start, min(start + SHARPENED, part.stop))
                 inside = scorer.vectors(take(read, some)) if vectors is None else vectors[some]

@@ -71,7 +71,8 @@ class AgainstAll:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with all clusters."""
-        return meeting(self.texts, rows, together(self.labels[rows], np.arange(self.labels.shape[1])))
+        everything = np.arange(self.labels.shape[1])
+        return meeting(self.texts, rows, together(self.labels[rows], everything), len(everything))
 
 
 def find_once(source: Source, labels: sp.csr_array, encoder: Encoder, asking: int, config: Config) -> np.ndarray:

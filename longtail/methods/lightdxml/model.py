@@ -17,7 +17,7 @@ from longtail.rankers.fusion import Fusion
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
 from longtail.ranking import Ranking
-from longtail.reasons import Reasons, average_of
+from longtail.reasons import Reasons, average_of, nothing_proposed
 from longtail.shortlist import Shortlist
 
 RERANKED = 100  # labels that a re-ranker looks at
@@ -40,7 +40,7 @@ class Reranker:
         """What the words of one document add to its logits."""
         rows, biases = self.labels.of(labels)
         _, words = self.encoder.explained(documents, rows)
-        return Reasons(words.with_bias(biases), [[] for _ in labels])
+        return nothing_proposed(words.with_bias(biases))
 
     def with_labels(self, new: Described, near: np.ndarray) -> Reranker:
         """With new labels, each like those near it."""
