@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from longtail.errors import CorpusError
 from longtail.features.bagging import Bagging
 from longtail.features.bags import Bags
 from longtail.features.grams import Grams, located
-from longtail.features.locating import Words
 from longtail.features.tfidf import Tfidf
 from longtail.features.tokens import Subwords
 from longtail.kernels.located import spread_out
 from longtail.reasons import Contributions
+
+if TYPE_CHECKING:
+    from longtail.features.locating import Words
 
 WORD = re.compile(r"\w+")
 COUNTED = re.compile(r"\w\w+")  # in the lower-case text: what `Words` counts
