@@ -20,6 +20,7 @@ from longtail.corpus import PAD, Documents
 from longtail.errors import ConfigError
 from longtail.invariants import Array, Tables, declared
 from longtail.precision import DTYPES, FP16, INT8, all_stored_as, stored_as
+from longtail.predict.card import write_card
 from longtail.predict.predictor import Predictor, model_of
 from longtail.predict.saving import write_model
 from longtail.rankers.coarse import FROM, coarsened, ladder
@@ -141,6 +142,7 @@ def expected_size(model: Predictor, precision: str = "fp32") -> int:
     hollow = everywhere(model, emptied)
     with tempfile.TemporaryDirectory() as place:
         write_model(hollow, Path(place) / "model")
+        write_card(hollow, Path(place) / "model")
         return count + size_on_disk(Path(place))
 
 
