@@ -29,6 +29,11 @@ ROWS: dict[str, tuple[str, str | None, dict]] = {
     "linear": ("linear", None, {}),
     "linear, three trees": ("linear", None, {"trees": 3}),
     "lightdxml, the paper's settings": ("lightdxml", "eurlex-4k", {}),
+    "lightdxml, the same with its block at a tenth of the rate": (
+        "lightdxml",
+        "eurlex-4k",
+        {"optim.lr": 0.0006},
+    ),
     "lightdxml": ("lightdxml", None, {}),
     "astec": ("lightdxml/astec", "eurlex-4k", ASTEC),
     "elias": ("elias", None, {}),
