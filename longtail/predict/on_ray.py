@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ FILTER = 256 << 20  # bytes that Ray reserves to leave out what is answered
 # Cores that are asked for.  Where a job goes on, Ray's own actor, which leaves out what is answered, takes a whole one;
 # with two cores there must be room for it, a model, a reader and a writer, or nothing moves.
 MODEL, LIGHT = 0.5, 0.25
+PATIENCE = 10  # seconds for a cluster to let us in
 FORMATS = ("jsonl", "parquet")
 
 
@@ -197,9 +199,10 @@ def _connected(address: str | None) -> Iterator[None]:
     # One core more than there are, for what is not answering.
     local = {"num_cpus": available_cores() + 1, "include_dashboard": False, "object_store_memory": STORE}
     try:
+        check_reachable(address)
         quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
         ray.init(address or "local", **quiet, **({} if address else local))
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         where = f"at {address}" if address else "on this machine"
         raise RunError(f"no Ray {where}: {_last_line(error)}") from error
     for handler in logging.getLogger("ray.data").handlers:
@@ -209,6 +212,13 @@ def _connected(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def check_reachable(address: str | None) -> None:
+    """Raise OSError if nobody listens at HOST:PORT: Ray itself would try for many minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
 
 
 @contextmanager

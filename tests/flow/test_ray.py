@@ -82,6 +82,14 @@ def test_several_files_are_answered_one_after_the_other(model: Path, tmp_path: P
     assert predict(model, *files).stdout == "".join(apart) and all(apart)
 
 
+@pytest.mark.usefixtures("real_ray")
+def test_a_cluster_that_is_not_there_is_said_at_once(model: Path, tmp_path: Path):
+    files = write_files(tmp_path)[:1]
+    done = predict(model, *files, "--engine", "ray", "--out", tmp_path / "out", "--address", "127.0.0.1:1")
+    assert done.returncode == 2 and "no Ray at 127.0.0.1:1" in done.stderr and "refused" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 # -- in a real cluster -------------------------------------------------------------------------------------------------
 
 
