@@ -64,7 +64,7 @@ def clusters_of(corpus: Corpus, config: ClusteredConfig) -> Clusters:
     """C: balanced clusters by the words of the labels' documents; by its text for a label without documents."""
     if corpus.n_labels <= config.one_vs_all_up_to or config.labels_per_cluster == 1:
         return each_its_own(corpus.n_labels)
-    tfidf = Tfidf.fit(corpus.texts, config.words)
+    tfidf = Tfidf.suited(corpus.texts, config.words)
     label_texts = label_text_bags(tfidf, corpus.label_set)
     features = tfidf.transform(corpus.texts)
     return cluster_labels(features, corpus.labels, label_texts, config.labels_per_cluster, config.seed)
