@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,17 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach() for name, tensor in named.items() if name in lasting}
 
 
-def write(place: Path, step: int, state: dict[str, Any], tensors: dict[str, Tensor], divided: dict[str, int]) -> None:
+Divided = Mapping[str, int]  # names of tensors whose rows are divided among ranks, and their rows in all
+NONE: Divided = MappingProxyType({})
+
+
+def write(
+    place: Path,
+    state: dict[str, Any],
+    tensors: dict[str, Tensor],
+    step: int = 0,
+    divided: Divided = NONE,
+) -> None:
     """Write a checkpoint atomically.
 
     With several ranks, all but the leader first write their rows of `divided` tensors (see `divided`) beside it; a
@@ -66,7 +77,7 @@ def _write(place: Path, state: dict[str, Any], tensors: dict[str, Tensor]) -> No
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, building / TENSORS)
 
 
-def read(place: Path, device: torch.device, divided: dict[str, int]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read(place: Path, device: torch.device, divided: Divided = NONE) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """State and tensors of a checkpoint of any number of ranks; of `divided` tensors, the rows of this rank."""
     _verify(place)
     state = store.read_json(place / STATE)
@@ -100,14 +111,6 @@ def _verify(place: Path) -> None:
         store.verify(place)
     except ModelError as error:
         raise RunError(f"a checkpoint is damaged: {error}. Delete {place.parent} to train this part anew") from error
-
-
-def forget(place: Path, *names: str) -> None:
-    """Delete checkpoints that are no longer needed."""
-    if here().leads:
-        for name in names:
-            shutil.rmtree(place / name, ignore_errors=True)
-            _forget_parts(place / name)
 
 
 def _forget_parts(place: Path, but: str = "") -> None:
@@ -147,7 +150,7 @@ def divided(model: nn.Module, groups: Iterable[Group]) -> dict[str, int]:
     return {name: count for name, count in found.items() if count is not None}
 
 
-def rows_of(name: str, shape: Sequence[int], divided: dict[str, int]) -> int | None:
+def rows_of(name: str, shape: Sequence[int], divided: Divided) -> int | None:
     """How many rows a tensor has on all ranks; None if each rank has the whole of it."""
     return divided.get(name, divided.get(name.rpartition("/")[0])) if len(shape) else None
 
@@ -196,3 +199,12 @@ def _below(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
 def mapped_weights(place: Path) -> dict[str, np.ndarray]:
     """The weights of a finished training, mapped: they take memory only while they are read."""
     return store.mapped_arrays(place / "final" / TENSORS)
+
+
+def finish(place: Path, state: dict[str, Any], model: nn.Module, step: int = 0, divided: Divided = NONE) -> None:
+    """Write the trained weights and delete the checkpoints."""
+    write(place / "final", state, weights_of(model), step, divided)
+    if here().leads:
+        for name in ("last", "best"):
+            shutil.rmtree(place / name, ignore_errors=True)
+            _forget_parts(place / name)

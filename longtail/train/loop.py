@@ -264,8 +264,7 @@ class Training:
         else:
             self.average.apply()
         self.refuse_infinite_weights()
-        self._write("final", self._state(), checkpoint.weights_of(self.model))
-        checkpoint.forget(self.place, "last", "best")
+        checkpoint.finish(self.place, self._state(), self.model, self.step, self._divided())
         self.run.validation = self._kept()
         self.run.log("trained", name=self.name, steps=self.step, **self._kept())
 
@@ -289,7 +288,7 @@ class Training:
         return state, tensors
 
     def _write(self, which: str, state: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
-        checkpoint.write(self.place / which, self.step, state, tensors, self._divided())
+        checkpoint.write(self.place / which, state, tensors, self.step, self._divided())
 
     def _tensors(self, which: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         return checkpoint.read(self.place / which, self.device, self._divided())
