@@ -255,7 +255,7 @@ class Meetings:
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
         candidates = self._candidates(rows, self.labels[rows], rng)
-        return meeting(self.texts, rows, candidates, self.labels.shape[1], read_labels=True)
+        return meeting(self.texts, rows, candidates, True, self.labels.shape[1])
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         if self.negatives:

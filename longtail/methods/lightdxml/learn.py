@@ -269,7 +269,7 @@ class Meetings:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
-        return meeting(self.texts, rows, self._candidates(rows, self.labels[rows], rng), self.labels.shape[1])
+        return meeting(self.texts, rows, self._candidates(rows, self.labels[rows], rng))
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         shortlists, width = self.shortlists[rows], self.shortlists.shape[1]

@@ -113,10 +113,10 @@ class Meeting:
 
 
 def meeting(
-    texts: ReadTexts, rows: np.ndarray, candidates: Candidates, n_labels: int, read_labels: bool = False
+    texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_labels: bool = False, n_labels: int | None = None
 ) -> Meeting:
     """The documents at `rows` and the candidates of this rank, with the candidates' texts if `read_labels`."""
-    candidates = candidates.own(n_labels)
+    candidates = candidates if n_labels is None else candidates.own(n_labels)
     return Meeting(
         texts.batch(rows, candidates.labels if read_labels else None),
         torch.from_numpy(candidates.labels.astype(np.int64)), torch.from_numpy(candidates.targets),
