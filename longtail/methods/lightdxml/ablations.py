@@ -71,8 +71,7 @@ class AgainstAll:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with all clusters."""
-        everything = np.arange(self.labels.shape[1])
-        return meeting(self.texts, rows, together(self.labels[rows], everything), len(everything))
+        return meeting(self.texts, rows, together(self.labels[rows], np.arange(self.labels.shape[1])))
 
 
 def find_once(source: Source, labels: sp.csr_array, encoder: Encoder, asking: int, config: Config) -> np.ndarray:
