@@ -247,7 +247,7 @@ def test_the_first_answer_of_a_light_model_needs_neither_numba_nor_scipy(name: s
 def test_a_saved_model_holds_no_pickle(fitted: Predictor, tmp_path: Path):
     fitted.save(tmp_path / "model")
     kinds = {path.suffix for path in (tmp_path / "model").rglob("*") if path.is_file()}
-    assert kinds <= {".json", ".jsonl", ".safetensors", ".npy"}
+    assert kinds <= {".json", ".jsonl", ".safetensors", ".npy", ".md"}
 
 
 def test_the_same_seed_gives_the_same_ranking(name: str, planted: Splits, answer: Ranking):
