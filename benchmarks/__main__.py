@@ -18,6 +18,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("nearest",),
     ("steps",),
     ("training",),
+    ("distributed",),
     ("elias_scaling",),
     ("scale", "curve"),
     ("ray_predict",),
