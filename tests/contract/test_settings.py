@@ -16,8 +16,8 @@ MOST_OF_ENCODER, MOST_OF_METHOD, MOST_FIELDS = 17, 40, 20
 # Settings of each method's encoder, and its own; those of a method inside another are counted there.  A new one is to
 # be worth its lines in `longtail methods`.
 COUNTS = {
-    "centroid": (0, 7), "linear": (0, 16), "decaf": (17, 30), "decaf++": (0, 10), "lightdxml": (17, 29),
-    "lightxml": (17, 22), "lightxml++": (0, 10), "gudn": (17, 29), "gudn++": (0, 10),
+    "centroid": (0, 7), "linear": (0, 16), "decaf": (17, 31), "decaf++": (0, 10), "lightdxml": (17, 30),
+    "lightxml": (17, 23), "lightxml++": (0, 10), "gudn": (17, 29), "gudn++": (0, 10),
     "elias": (17, 39), "elias++": (0, 10),
 }  # fmt: skip
 # Meanings of centroid and linear, which have no encoder and do not learn by gradients, where a name is the same.
