@@ -63,9 +63,11 @@ MOST_TRIED = 4
 
 
 def _mix(members: Sequence[Predictor], part: tuple[int, ...], known: Known, valid: Corpus, config: Config) -> Mix:
-    """Some of the members in one score."""
-    model, value = join([members[at] for at in part], known, valid, config.metrics, config.shares)
-    return Mix(model, value, expected_size(model), part)
+    """Some of the members in one score, or one of them."""
+    model, value = join([members[at] for at in part], known, valid, config.metrics, config.shares, config.floor)
+    assert isinstance(model.model, Ensemble)
+    kept = tuple(at for at in part if any(members[at] is each for each in model.model.members))
+    return Mix(model, value, expected_size(model), kept)
 
 
 def _worth(model: Predictor, valid: Corpus, config: Config) -> float:
@@ -81,11 +83,11 @@ def replaced(mix: Mix, at: int, member: Predictor, known: Known) -> Mix:
     if not isinstance(old.model, Ensemble):
         about = dataclasses.replace(new.about, chosen=new.about.chosen | old.about.chosen)
         return dataclasses.replace(mix, model=dataclasses.replace(new, about=about, calibration=old.calibration))
-    assert old.model.joint is not None
+    joint = None if old.model.joint is None else dataclasses.replace(old.model.joint, known=known)
     place = mix.kept.index(at)
     members = tuple(new if each == place else one for each, one in enumerate(old.model.members))
     about = dataclasses.replace(old.about, corpus=members[0].about.corpus)
-    ensemble = Ensemble(members, old.model.weights, dataclasses.replace(old.model.joint, known=known))
+    ensemble = Ensemble(members, old.model.weights, joint)
     model = dataclasses.replace(old, model=ensemble, about=about, counts=members[0].counts)
     return dataclasses.replace(mix, model=model)
 

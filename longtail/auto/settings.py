@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from longtail.config import setting
 from longtail.encoders.encoder import MEANING
@@ -12,8 +12,20 @@ from longtail.errors import ConfigError
 from longtail.judge.gains import cut_off
 from longtail.judge.joining import SHARES
 
-# The metrics whose mean a mix is chosen by, and the share of a true label's weight that follows its propensity.
-PREFERRED = {"balanced": (("nDCG@5", "PSP@5"), 0.25), "rare": (("PSP@5",), 1.0), "frequent": (("P@5",), 0.0)}
+
+class Preferred(NamedTuple):
+    """What counts where no metric is named."""
+
+    metrics: tuple[str, ...]  # a mix is chosen by their mean
+    shares: tuple[float, ...]  # of a true label's weight that follows its propensity; the best of these is taken
+    floor: str | None = None  # no mix is worse by this than one of its members
+
+
+PREFERRED = {
+    "balanced": Preferred(("nDCG@5", "PSP@5"), (0.25, 0.0), "P@1"),
+    "rare": Preferred(("PSP@5",), (1.0,)),
+    "frequent": Preferred(("P@5",), (0.0,), "P@1"),
+}
 
 
 @dataclass(frozen=True)
@@ -44,12 +56,17 @@ class Config:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics whose mean counts."""
-        return PREFERRED[self.prefer][0] if self.metric is None else (self.metric,)
+        return PREFERRED[self.prefer].metrics if self.metric is None else (self.metric,)
 
     @property
     def shares(self) -> tuple[float, ...]:
         """How much rare labels may count when weights are learned; for a metric, whatever is best by it."""
-        return (PREFERRED[self.prefer][1],) if self.metric is None else SHARES
+        return PREFERRED[self.prefer].shares if self.metric is None else SHARES
+
+    @property
+    def floor(self) -> str | None:
+        """The metric by which no mix may be worse than one of its members, beside those it is chosen by."""
+        return PREFERRED[self.prefer].floor if self.metric is None else None
 
     @property
     def chosen_by(self) -> str:

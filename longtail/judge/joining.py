@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from longtail.judge.metrics import evaluate_ranking
 from longtail.judge.validation import chosen_on, refuse, unspent
 from longtail.predict.ensemble import Ensemble, combine, models_of
 from longtail.predict.predictor import Predictor
-from longtail.rankers.joint import Joint, Known, evidence
+from longtail.rankers.joint import OF_A_SCORE, SCORE, Joint, Known, evidence
 from longtail.ranking import Ranking
 from longtail.sparse import sp
 
@@ -28,26 +29,54 @@ MOST_STEPS = 30
 
 
 def join(
-    members: Sequence[Predictor], known: Known, corpus: Corpus, metrics: Sequence[str], shares: Sequence[float] = SHARES
+    members: Sequence[Predictor],
+    known: Known,
+    corpus: Corpus,
+    metrics: Sequence[str],
+    shares: Sequence[float] = SHARES,
+    floor: str | None = None,
 ) -> tuple[Predictor, float]:
     """A model of all members with weights learned on these documents, and the mean of its metrics in percent.
 
     A share says how much rare labels count: 0 learns for P@k, 1 for PSP@k.  Of several the one with the best metrics is
-    taken.  Metrics are cross-fitted: each half of the documents is ranked by weights of the other.
+    taken, or one member alone where that is better.  A score that is worse by `floor`, a metric, than some member is
+    not taken.  Metrics are cross-fitted: each half of the documents is ranked by weights of the other.
     """
     members, whole = models_of(members), corpus
     refuse(corpus, members)
     corpus = unspent(corpus, members)
     seen = Evidence.of(members, known, corpus)
-    values = [seen.worth(share, metrics) for share in shares]
-    best = int(np.argmax(values))
+    tried = [*(seen.joined(share) for share in shares), *(seen.alone(at) for at in range(len(members)))]
+    values = [seen.worth(ranking, metrics) for ranking in tried]
+    best = chosen(values, [seen.worth(ranking, [floor]) for ranking in tried] if floor else values, len(shares))
+    chosen_by = chosen_on(whole, len(corpus)) | {"metric": " + ".join(metrics), "value": round(values[best], 4)}
+    if best >= len(shares):
+        return _noted(combine([members[best - len(shares)]]), chosen_by), values[best]
     joint = seen.learned(np.ones(len(corpus), bool), shares[best])
+    return _noted(_in_one(members, joint), chosen_by | {"rare": shares[best]}), values[best]
+
+
+def chosen(values: Sequence[float], floors: Sequence[float], mixes: int) -> int:
+    """The place of the best value, of mixes and then members, among those that no member surpasses in `floors`.
+
+    >>> chosen([75.0, 74.0, 73.0, 60.0], [91.6, 92.5, 92.4, 64.7], 2)  # the first mix is below the first member
+    1
+    """
+    least = max(floors[mixes:])
+    return max((at for at in range(len(values)) if floors[at] >= least), key=lambda at: values[at])
+
+
+def _in_one(members: Sequence[Predictor], joint: Joint) -> Predictor:
+    """An ensemble that ranks by a joint score."""
     strengths = joint.of_members()
     both = combine(members, strengths.tolist() if strengths.sum() > 0 else None)
     assert isinstance(both.model, Ensemble)
-    chosen = chosen_on(whole, len(corpus)) | {"metric": " + ".join(metrics), "value": round(values[best], 4)}
-    about = dataclasses.replace(both.about, chosen={"weights": chosen | {"rare": shares[best]}})
-    return dataclasses.replace(both, model=dataclasses.replace(both.model, joint=joint), about=about), values[best]
+    return dataclasses.replace(both, model=dataclasses.replace(both.model, joint=joint))
+
+
+def _noted(model: Predictor, chosen_by: dict[str, Any]) -> Predictor:
+    """With what its weights were chosen by."""
+    return dataclasses.replace(model, about=dataclasses.replace(model.about, chosen={"weights": chosen_by}))
 
 
 @dataclass(frozen=True)
@@ -87,19 +116,30 @@ class Evidence:
         weights, bias = logistic(columns, true, np.where(true, self._importance(share)[used], 1.0))
         return Joint(self.known, weights, bias)
 
-    def worth(self, share: float, metrics: Sequence[str]) -> float:
-        """The mean of metrics of all documents, each half ranked by weights of the other."""
+    def joined(self, share: float) -> Ranking:
+        """All documents by a joint score, each half by weights of the other."""
         odd = np.arange(len(self.labels)) % 2 == 1
         halves = [self._logits(self.learned(half, share)) for half in (~odd, odd)]
-        logits = np.where(odd[self._documents()], *halves)
-        scores = np.full(self.labels.shape, -np.inf, np.float32)
-        scores[self.labels != PAD] = logits
-        ranking = Ranking.of_candidates(self.labels, scores, self.labels.shape[1])
+        return self._ranking(np.where(odd[self._documents()], *halves))
+
+    def alone(self, member: int) -> Ranking:
+        """All documents by one member, which does not rank what it has no score for."""
+        scores = self.columns[:, 1 + OF_A_SCORE * member + SCORE]
+        return self._ranking(np.where(scores > 0, scores, -np.inf))
+
+    def worth(self, ranking: Ranking, metrics: Sequence[str]) -> float:
+        """The mean of metrics in percent."""
         ks = sorted({cut_off(metric) for metric in metrics})
         found = evaluate_ranking(
             ranking, self.truth, train=self.frequencies, a=A, b=B, ks=ks, filtered=self.filtered
         ).metrics
         return float(np.mean([found[metric] for metric in metrics]))
+
+    def _ranking(self, logits: np.ndarray) -> Ranking:
+        """Candidates by their logits; those of -inf are none."""
+        scores = np.full(self.labels.shape, -np.inf, np.float32)
+        scores[self.labels != PAD] = logits
+        return Ranking.of_candidates(np.where(scores > -np.inf, self.labels, PAD), scores, self.labels.shape[1])
 
     def _documents(self) -> np.ndarray:
         """The document of each candidate."""

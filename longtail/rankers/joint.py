@@ -2,14 +2,16 @@
 
     candidates = what the members rank first, together
 
-    score = σ(b + f log n + Σ_m (u_m log s_m + v_m s_m + a_m [s_m = 0] + f_m log s_m · log n + r_m s_m / best s_m))
+    score = σ(b + f log n + Σ_m (u_m log s_m + v_m s_m + a_m [s_m = 0] + f_m log s_m · log n + r_m s_m / best s_m
+                                 + c_m (t_m + x·text d_m + x·centroid e_m)),    c_m = −log(1 − s_m)
 
 n is the number of training documents of the label, s_m the score of member m, and best s_m that of its first label.
 Two more scores are known for every candidate, whoever proposed it: x·text and x·centroid, of the document's TF-IDF row
-with that of the label's name and text, and with the sum of its documents' rows, of length 1.  The weights are those of
-a logistic regression on documents that no member learned from.
+with that of the label's name and text, and with the sum of its documents' rows, of length 1; they have the columns of
+members too.  The weights are those of a logistic regression on documents that no member learned from.
 
-A mean of scores weighs a member equally for frequent and for rare labels; a column log s · log n does not.
+A mean of scores weighs a member equally for frequent and for rare labels; a column log s · log n does not.  Between
+scores near 1, log s and s hardly differ, and the other columns would decide who is first; −log(1 − s) tells them apart.
 """
 
 from __future__ import annotations
@@ -31,9 +33,11 @@ from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
 from longtail.sparse import sp
 
-OF_A_SCORE = 5  # columns: log s, s, s = 0, log s · log n, s / best s
+OF_A_SCORE = 8  # columns: log s, s, s = 0, log s · log n, s / best s, c = −log(1 − s), c · text, c · centroid
+LOG, SCORE, SURE = 0, 1, 5  # places of three of them
 KNOWN = 2  # scores beside those of members: by text and by centroid
 LEAST = np.float32(1e-6)  # a smaller score counts as this in a logarithm
+DOUBT = np.float32(1e-4)  # and a smaller 1 − s as this
 ROWS_AT_ONCE = 4096  # documents: bounds temporary memory
 
 
@@ -115,9 +119,9 @@ class Joint:
         return Ranking.of_candidates(labels, scores, k)
 
     def of_members(self) -> np.ndarray:
-        """What each member weighs in a logit, (members,): the weight of its log score, no less than 0."""
+        """What each member weighs in a logit, (members,): the weights of its score and its logarithms, 0 at least."""
         by_score = self.weights[1:].reshape(-1, OF_A_SCORE)[: self.n_members]
-        return np.maximum(by_score[:, 0] + by_score[:, 1], 0)
+        return np.maximum(by_score[:, [LOG, SCORE, SURE]].sum(axis=1), 0)
 
     def with_labels(self, new: Described) -> Joint:
         """With new labels."""
@@ -132,13 +136,14 @@ def part(ranking: Ranking, rows: slice | np.ndarray) -> Ranking:
 def evidence(known: Known, documents: Documents, rankings: Sequence[Ranking]) -> tuple[np.ndarray, np.ndarray]:
     """Candidates of each document (documents, width), and the columns of all that are no PAD (candidates, columns)."""
     labels = candidates(rankings)
-    there = labels != PAD
-    frequent = np.log1p(known.counts[labels[there]])
+    there, cosines = labels != PAD, known.scores(documents, labels)
+    frequent, (text, centroid) = np.log1p(known.counts[labels[there]]), (each[there] for each in cosines)
     columns = [frequent]
-    for given in [*(looked_up(ranking, labels) for ranking in rankings), *known.scores(documents, labels)]:
+    for given in [*(looked_up(ranking, labels) for ranking in rankings), *cosines]:
         scores, best = given[there], np.maximum(given.max(axis=1, keepdims=True, initial=0), LEAST)
-        logs = np.log(np.maximum(scores, LEAST))
+        logs, sure = np.log(np.maximum(scores, LEAST)), -np.log(np.maximum(1 - scores, DOUBT))
         columns += [logs, scores, (scores <= 0).astype(np.float32), logs * frequent, (given / best)[there]]
+        columns += [sure, sure * text, sure * centroid]
     return labels, np.stack(columns, axis=1)
 
 

@@ -13,10 +13,12 @@ import longtail
 from longtail.auto import plan
 from longtail.auto.plan import Kind, Size, Step, duration, planned
 from longtail.auto.settings import Config, seconds_of
-from longtail.corpus import Splits
+from longtail.corpus import PAD, Splits
 from longtail.errors import ConfigError, CorpusError, OutOfTime
+from longtail.judge.joining import Evidence
 from longtail.predict.fit import fit as fit_one
 from longtail.predict.predictor import Predictor
+from longtail.ranking import Ranking
 from longtail.train.need import Need
 
 QUICK = {"bag.dim": 16, "bag.subwords": 0, "surrogate.epochs": 1, "shortlister.epochs": 1, "ranker.epochs": 2,
@@ -61,6 +63,18 @@ def test_members_learn_from_all_documents_in_the_end_unless_told_otherwise(plant
     fewer = longtail.fit("auto", planted.train, run=tmp_path / "other", use_all=False)
     assert {member.about.corpus["documents"] for member in fewer.model.members} == {len(planted.train) - 60}
     assert not (tmp_path / "other" / "members-of-all").exists()
+
+
+def test_a_member_that_is_better_alone_is_trained_again_alone(planted: Splits, tmp_path: Path, monkeypatch):
+    def worst(seen: Evidence, share: float) -> Ranking:
+        return Ranking(np.full_like(seen.labels, PAD), np.zeros(seen.labels.shape, np.float32))
+
+    monkeypatch.setattr(Evidence, "joined", worst)
+    model = longtail.fit("auto", planted.train, run=tmp_path / "run")
+    assert len(model.model.members) == 1 and model.model.joint is None
+    assert model.model.members[0].about.corpus["documents"] == len(planted.train) == model.about.corpus["documents"]
+    trained = [place.name for place in (tmp_path / "run" / "members-of-all").iterdir()]
+    assert trained == methods_of(longtail.open(tmp_path / "run" / "model"))
 
 
 def test_members_stay_as_they_are_where_no_time_is_left(planted: Splits, tmp_path: Path):

@@ -11,7 +11,7 @@ import pytest
 import longtail
 from longtail.corpus import Corpus, Splits
 from longtail.errors import CorpusError
-from longtail.judge.joining import join, logistic
+from longtail.judge.joining import Evidence, chosen, join, logistic
 from longtail.predict.info import model_info
 from longtail.predict.predictor import Predictor
 from longtail.rankers.joint import Known
@@ -86,10 +86,54 @@ def test_rare_labels_count_as_much_as_is_asked_for(split: tuple[Corpus, Corpus])
     """The same score for all labels: who is told that rare ones count ranks them higher."""
     train, valid = split
     nobody, known = guessing(train, np.zeros(train.n_labels, bool)), without_words(Known.of(train))
-    weights = [join([nobody], known, valid, ["P@1"], [share])[0].model.joint.weights[0] for share in (0.0, 0.5, 1.0)]
+    seen, every = Evidence.of([nobody], known, valid), np.ones(len(valid), bool)
+    weights = [seen.learned(every, share).weights[0] for share in (0.0, 0.5, 1.0)]
     assert weights[0] > weights[1] > weights[2]
-    by_metric = [join([nobody], known, valid, [metric])[0].about.chosen["weights"] for metric in ("P@1", "PSP@5")]
+    even = np.arange(train.n_labels) % 2 == 0
+    both = [guessing(train, even), guessing(train, ~even)]
+    by_metric = [join(both, known, valid, [metric])[0].about.chosen["weights"] for metric in ("P@1", "PSP@5")]
     assert by_metric[0]["metric"] == "P@1" and by_metric[1]["rare"] in (0.0, 0.5, 1.0)
+
+
+def test_of_mixes_that_no_member_surpasses_the_best_is_taken():
+    """Two mixes and two members; the floor is 92.4, that of the first member."""
+    values = [75.0, 74.0, 73.0, 60.0]
+    assert chosen(values, [92.4, 92.5, 92.4, 64.7], 2) == 0
+    assert chosen(values, [92.3, 92.5, 92.4, 64.7], 2) == 1
+    assert chosen(values, [92.3, 92.3, 92.4, 64.7], 2) == 2
+    assert chosen(values, values, 2) == 0 and chosen([75.0, 74.0, 75.5], [75.0, 74.0, 75.5], 2) == 2
+
+
+METRICS = ["nDCG@5", "PSP@5"]
+
+
+def test_a_mix_is_no_worse_than_any_of_its_members_where_it_was_chosen(split: tuple[Corpus, Corpus]):
+    """Members that know some labels, at random: by P@1, the floor, and by the metrics if there is no other."""
+    train, valid = split
+    rng, known = np.random.default_rng(0), Known.of(train)
+    for sure in (0.05, 0.5, 0.95, 1.0):
+        members = [guessing(train, rng.random(train.n_labels) < share) for share in (sure, 0.3)]
+        seen, shares = Evidence.of(members, known, valid), (0.0, 1.0)
+        model, value = join(members, known, valid, METRICS, shares, "P@1")
+        taken = model.about.chosen["weights"].get("rare")
+        ranking = seen.alone(members.index(model.model.members[0])) if taken is None else seen.joined(taken)
+        alone = [longtail.evaluate(member, valid).metrics for member in members]
+        assert seen.worth(ranking, ["P@1"]) >= max(each["P@1"] for each in alone)
+        assert join(members, known, valid, METRICS, shares)[1] >= max(np.mean([e[m] for m in METRICS]) for e in alone)
+        assert value == seen.worth(ranking, METRICS)
+
+
+def test_one_member_is_taken_alone_where_a_joint_score_is_worse(split: tuple[Corpus, Corpus], monkeypatch):
+    train, valid = split
+    ignorant, wise = (guessing(train, np.full(train.n_labels, knows)) for knows in (False, True))
+    monkeypatch.setattr(Evidence, "joined", lambda seen, share: seen.alone(0))
+    model, value = join([ignorant, wise], Known.of(train), valid, ["P@1"])
+    assert model.model.members == (wise,) and model.model.joint is None
+    assert value == pytest.approx(longtail.evaluate(wise, valid).metrics["P@1"])
+    noted = model.about.chosen["weights"]
+    assert "rare" not in noted and noted["value"] == round(value, 4) and noted["documents"] == len(valid)
+    before, after = (each.rank(valid.documents, 5) for each in (wise, model))
+    assert np.array_equal(before.labels, after.labels) and np.allclose(before.scores, after.scores)
 
 
 def test_the_model_is_saved_opened_and_gets_new_labels(split: tuple[Corpus, Corpus], tmp_path: Path):
