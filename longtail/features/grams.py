@@ -30,7 +30,7 @@ SHARE = 0.2  # of the letters: a Chinese character says as much as several Latin
 def is_unspaced(texts: Texts) -> bool:
     """Whether at least a fifth of the letters belong to scripts without spaces.
 
-    >>> is_unspaced(Texts.of(["红色的狐狸"])), is_unspaced(Texts.of(["a red fox, 狐狸"]))
+    >>> is_unspaced(Texts.of(["红色的狐狸"])), is_unspaced(Texts.of(["the quick red fox, 狐狸"]))
     (True, False)
     """
     rows = np.unique(np.linspace(0, len(texts) - 1, min(SAMPLE, len(texts))).astype(np.int64))

@@ -56,8 +56,9 @@ def f1_metrics(ranking: Ranking, truth: sp.csr_array, ks: Sequence[int]) -> dict
     """F1@k and macroF1@k in percent; 0 where nothing is true.
 
     >>> best = Ranking(np.array([[0, 1], [1, 0]], np.int32), np.array([[0.9, 0.1], [0.7, 0.6]], np.float32))
-    >>> f1_metrics(best, sp.csr_array(np.eye(2, dtype=np.float32)), [1, 2])
-    {'F1@1': 100.0, 'F1@2': 66.66666666666667, 'macroF1@1': 100.0, 'macroF1@2': 66.66666666666667}
+    >>> found = f1_metrics(best, sp.csr_array(np.eye(2, dtype=np.float32)), [1, 2])
+    >>> {name: round(value, 2) for name, value in found.items()}
+    {'F1@1': 100.0, 'F1@2': 66.67, 'macroF1@1': 100.0, 'macroF1@2': 66.67}
     """
     places = _places(ranking, truth)
     counted = {k: _counted(ranking.labels, truth, places, k) for k in ks}

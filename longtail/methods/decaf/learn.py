@@ -77,8 +77,7 @@ def learn_surrogate(data: Data, clusters: Clusters, config: Config, run: Run) ->
     """Module I: train the encoder on clusters, classified by their texts alone, h_m = ℰ_L(u_m)."""
     meetings = against_clusters(data, clusters, config)
     network = started(data, meetings, data.source.first, "text", config.surrogate, config)
-    trained(network, "surrogate", config.surrogate, config, run, config.seed)
-    return network.finished("surrogate", run).encoder
+    return trained(network, "surrogate", config.surrogate, config, run, config.seed).encoder
 
 
 def learn_shortlister(
@@ -89,9 +88,7 @@ def learn_shortlister(
     # Table 6 randomises the refinement of labels only, not of clusters.
     parts: Parts = "both" if variant.parts == "no-init" else variant.parts
     network = started(data, meetings, start, parts, config.shortlister, config, variant.lite)
-    name = f"shortlister-{number}"
-    trained(network, name, config.shortlister, config, run, config.seed + number)
-    return network.finished(name, run)
+    return trained(network, f"shortlister-{number}", config.shortlister, config, run, config.seed + number)
 
 
 def learn_ranker(
@@ -106,9 +103,8 @@ def learn_ranker(
     meetings = Meetings(texts, labels, rows, config.negatives, clusters.starts, opened, pool)
     dropped = config.bag.words_dropped
     network = started(data, meetings, start, variant.parts, config.ranker, config, variant.lite, dropped)
-    name = f"ranker-{number}"
-    trained(network, name, config.ranker, config, run, config.seed + number, config.optim.average_from)
-    return network.finished(name, run)
+    average_from = config.optim.average_from
+    return trained(network, f"ranker-{number}", config.ranker, config, run, config.seed + number, average_from)
 
 
 def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
@@ -212,10 +208,11 @@ def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) ->
 
 def trained(
     network: Network, name: str, module: Module, config: Config, run: Run, seed: int, average_from: int | None = None
-) -> Network:
-    """Train the network, resuming an earlier attempt."""
+) -> Scorer:
+    """Train the network, resuming an earlier attempt, and export it."""
     optim = replace(Optim.of(module, config.optim), average_from=average_from)
-    return run.train(name, network, network.meetings, with_many_steps(optim, len(network.meetings.lengths)), seed=seed)
+    run.train(name, network, network.meetings, with_many_steps(optim, len(network.meetings.lengths)), seed=seed)
+    return network.finished(name, run)
 
 
 def first_pool(starts: np.ndarray, opened: np.ndarray, rng: np.random.Generator) -> np.ndarray:
