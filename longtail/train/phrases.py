@@ -44,6 +44,8 @@ PHRASES = {
     "ranker-#": "training the classifiers of labels, for instance {next}",
     "label-encoder-#": "training the encoder of labels, round {next}",
     "labels-#": "finding candidate labels of every document, round {next}",
+    "shortlists": "finding candidate labels of every document",
+    "re-ranker": "training the re-ranker",
     "labels-last": "finding candidate labels with the final encoder",
     "classifiers": "training the classifiers of labels",
     "lightxml": "training encoder and classifiers",
