@@ -10,7 +10,7 @@ import longtail
 from longtail.train.phrases import PHRASES, phrase
 
 PACKAGE = Path(longtail.__file__).parent
-NAMING = {"stage", "train", "trained"}  # functions of the methods that take a stage's name
+NAMING = {"stage", "train", "trained", "watched"}  # functions of the methods that take a stage's name
 
 
 COUNTED = ("clusters", "shortlister", "shortlists", "ranker")  # by instance, of which the first has no number
@@ -28,7 +28,7 @@ def names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_stage_of_every_method_has_its_words():
-    paths = [path for part in ("methods", "encoders", "predict") for path in (PACKAGE / part).rglob("*.py")]
+    paths = [path for part in ("methods", "encoders", "predict", "train") for path in (PACKAGE / part).rglob("*.py")]
     names = {name for path in paths for name in names_in(ast.parse(path.read_text("utf-8")))}
     assert {"tree-1", "warm-up", "shortlister-1", "recall", "proposed", "valid-documents", "label-tokens"} <= names
     assert [name for name in names if phrase(name) == name] == []
