@@ -19,7 +19,8 @@ import numpy as np
 
 import longtail
 from benchmarks.machine import earlier, save
-from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.balanced import balanced_clusters
+from longtail.index.clusters import Clusters
 from longtail.precision import stored_as
 from longtail.rankers import coarse
 from longtail.rankers.label_rows import Coarse, LabelRows

@@ -28,7 +28,8 @@ import longtail
 from longtail.corpus import Documents, Label, LabelSet
 from longtail.data.load import load
 from longtail.encoders.bag import GatedBlock, TokenBag
-from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.balanced import balanced_clusters
+from longtail.index.clusters import Clusters
 from longtail.methods.decaf.model import Decaf, Instance, Scorer
 from longtail.precision import stored_as
 from longtail.predict.export import in_precision

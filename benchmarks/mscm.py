@@ -28,9 +28,9 @@ from longtail.corpus import PAD
 from longtail.features.bags import Bags
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Tree
-from longtail.kernels.csr import Rows, rows_of, take
 from longtail.methods.linear.model import Descent, Level
 from longtail.ranking import Ranking
+from longtail.sparse import Rows, rows_of, take
 
 K, BEAM, POWER = 10, 10, 3  # PECOS' defaults: l3-hinge, and beliefs of a path multiplied
 ROUNDS, ALONE, BATCH = 10, 300, 2000

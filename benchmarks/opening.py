@@ -21,8 +21,7 @@ from longtail import open as open_model
 from longtail import store
 from longtail.corpus import LabelSet
 from longtail.encoders.bag import GatedBlock, TokenBag
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.index.clusters import Clusters
 from longtail.methods.decaf.model import Decaf, Instance, Scorer
 from longtail.predict.labels import LabelFile

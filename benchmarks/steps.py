@@ -26,14 +26,13 @@ from longtail.encoders.label_texts import TextRows
 from longtail.encoders.learn.bag import LearningBag, bag_plainly
 from longtail.encoders.learn.batches import BagTexts
 from longtail.encoders.learn.encoder import BagSource
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
-from longtail.kernels.csr import rows_of
+from longtail.features.bags import Bags, Reader
 from longtail.methods.decaf.learn import Data, Meetings, first_pool, started
 from longtail.methods.decaf.settings import Config, Module
 from longtail.methods.lightdxml import learn as lightdxml_steps
 from longtail.rankers.learn.candidates import shortlist_logits_plainly
 from longtail.rankers.learn.label_rows import LearningRows
+from longtail.sparse import rows_of
 from longtail.train.optim import Group, Optim, groups_of
 
 TOKENS, LENGTH, DIM, BATCH, BEAM, FAN_OUT, TRUE = 50_000, 20, 256, 128, 200, 4, 3

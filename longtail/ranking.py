@@ -12,6 +12,8 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError, RankingError
 from longtail.sparse import sp
 
+SILENT = np.float32(-1e4)  # the logit of a label that no document gets: its score is 0; finite, as all that is stored
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -38,8 +40,8 @@ class Ranking:
     def of_scores(cls, scores: sp.csr_array, k: int) -> Ranking:
         """The top k stored entries of every row of a sparse score matrix, including stored zeros."""
         # Imported late: loads compiled code.
-        from longtail.kernels.csr import rows_of
         from longtail.kernels.top import top_of_rows
+        from longtail.sparse import rows_of
 
         # Ranked in float32 as stored: discarded digits must not break ties.
         rows = rows_of(scores)

@@ -13,7 +13,7 @@ from longtail import progress
 from longtail.cli import answering, corpora, evaluating, explaining, labels, models, serving, sharing, training, trials
 from longtail.cli.exits import Commands
 from longtail.cli.output import say
-from longtail.kernels import notice
+from longtail.kernels.compiled import tell
 
 app = typer.Typer(
     cls=Commands,
@@ -71,7 +71,7 @@ def main() -> None:
     for name in ("stdout", "stderr"):  # closed by whoever started us, as services do
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open to the end
-    notice.tell(say)
+    tell(say)
     progress.watch(say)
     try:
         app()

@@ -25,15 +25,13 @@ import numpy as np
 from longtail.config import setting
 from longtail.corpus import Documents
 from longtail.errors import ConfigError
-from longtail.features.reading import Reader
-from longtail.features.spans import spread_over_words, text_of
+from longtail.features.bags import Reader
 from longtail.invariants import Array, agree
-from longtail.kernels.bag import bag_sums
-from longtail.kernels.csr import Rows
-from longtail.kernels.encoding import Encoding
+from longtail.kernels.bag import Encoding, bag_sums
 from longtail.precision import STORED
 from longtail.progress import steps
 from longtail.reasons import Contributions
+from longtail.sparse import Rows
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,9 @@ class TokenBag:
         `read` is the document as it is read, where somebody has done that already.
         Blocks are piecewise linear, so ⟨row, x̂⟩ = Σ_t weight_t ⟨E_t, direction⟩ + constant, exactly.
         """
-        bag, text = self.read(documents) if read is None else read, text_of(documents)
+        bag = self.read(documents) if read is None else read
         vector, values, constants, logits = self._encoding.explained(bag, rows)
-        words = spread_over_words(self.reader.bagging, text, bag[1], values)
+        words = self.reader.spread_over_words(documents, bag[1], values)
         return vector, Contributions(*words, constants, logits)
 
     def batches(self, documents: Documents) -> Iterator[tuple[np.ndarray, np.ndarray]]:

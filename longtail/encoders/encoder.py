@@ -1,4 +1,4 @@
-"""The encoders by name, and estimates of their memory.
+"""The encoders by name.
 
 Every encoder, a class in its own module, has
 
@@ -10,7 +10,7 @@ Every encoder, a class in its own module, has
     batches(documents)           vectors of some documents at a time, and which documents they are
     as_start()                   itself, as another training should start from it
 
-Its training counterpart is in learn/; learn/encoder.py has the table.
+Its training counterpart is in learn/; learn/encoder.py has the table.  cost.py has estimates of their memory.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ import numpy as np
 from longtail.corpus import Documents
 from longtail.encoders.bag import BagReading, TokenBag
 from longtail.encoders.transformer import Transformer, TransformerReading
-from longtail.features.bags import features_expected
-from longtail.features.reading import tokens_expected
 from longtail.features.tfidf import TfidfOptions
 from longtail.reasons import Contributions, mixed
 
@@ -65,38 +63,3 @@ class Encoding:
     def kind(self) -> str:
         """The entry of the table; any name other than bag is a transformer."""
         return BAG if self.encoder == BAG else TRANSFORMER
-
-
-@dataclass(frozen=True)
-class Expected:
-    """Estimated memory of an encoder in training."""
-
-    parameters: int
-    dim: int  # dimension of a text vector
-    kept: int  # activations kept per batch for the gradient
-    stored: int  # bytes of all tokenized documents
-
-
-def expected(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
-    """Estimate from text lengths and encoder size."""
-    return EXPECTED[encoding.kind](documents, encoding, batch_size)
-
-
-def _bag(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
-    dim, entries = encoding.bag.dim, features_expected(documents, encoding.words)
-    tokens = tokens_expected(documents, encoding.words, encoding.bag.subwords)
-    return Expected(dim * (tokens + 2 * dim), dim, batch_size * dim, 24 * entries)
-
-
-def _transformer(documents: Documents, encoding: Encoding, batch_size: int) -> Expected:
-    from longtail.encoders.pretrained import size_of
-
-    size, reading = size_of(encoding.encoder), encoding.transformer
-    # A layer keeps about twenty numbers per input number, and one per pair of tokens and head.
-    read, one = batch_size * reading.max_tokens, 20 * size.hidden + 12 * reading.max_tokens
-    kept = read * (one + size.layers * size.hidden) if reading.recompute else read * size.layers * one
-    dim = min(reading.layers, size.layers) * size.hidden
-    return Expected(size.parameters, dim, kept, 4 * reading.max_tokens * len(documents))
-
-
-EXPECTED = {BAG: _bag, TRANSFORMER: _transformer}

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from longtail.encoders.pieces import Pieces
-from longtail.encoders.transformer import Transformer
+from longtail.encoders.transformer import Pieces, Transformer
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.features.tokens import Subwords
 

@@ -5,7 +5,8 @@ Jiang et al., AAAI 2021 (LightXML), "Text representation":
     e = [e₁, …, e_n]        [CLS], or the mean of all tokens, in the last n layers, the last layer first
 
 This module is for inference, by compiled layers where forward.py knows the family and there is no GPU, else by torch;
-learn/transformer.py is for training.
+learn/transformer.py is for training.  Models with a bag load this module too, for an encoder may be of either kind;
+what only reading takes is therefore imported when a text is read.
 """
 
 from __future__ import annotations
@@ -21,18 +22,15 @@ import numpy as np
 
 from longtail.config import setting
 from longtail.corpus import Documents, Texts
-from longtail.data.batches import longest_first, padded
-from longtail.encoders.families import Shape, shape_of
-from longtail.encoders.pieces import Pieces
 from longtail.errors import ConfigError, CorpusError, MissingExtraError, ModelError
-from longtail.features.spans import Places, pieces_of
-from longtail.features.tokens import Tokens
+from longtail.features.tokens import Subwords, Tokens
 from longtail.invariants import Array, Number, Tables, Unsound
 from longtail.precision import as_floats
 from longtail.progress import counting
 from longtail.reasons import Contributions
 
 if TYPE_CHECKING:
+    from longtail.encoders.families import Shape
     from longtail.encoders.forward import Forward
     from longtail.encoders.learn.transformer import TransformerEncoder
 
@@ -116,6 +114,8 @@ class Transformer:
         """
         import torch
 
+        from longtail.features.spans import Places, pieces_of
+
         text, ids = texts_of(documents)[0], (self.read(documents) if read is None else read).ids
         found = pieces_of(text, self.pieces.subwords)[: self.pieces.room]
         where, given = self._encoder.center.device, np.ascontiguousarray(rows, np.float32)
@@ -145,6 +145,8 @@ class Transformer:
 
     def _encoded(self, tokens: Tokens, roughly: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Some texts at a time, by our own layers, or by torch where these do not know the family or there is a GPU."""
+        from longtail.data.batches import longest_first
+
         lengths = np.diff(tokens.offsets)
         by_torch = roughly or self._shape is None or has_gpu()
         encoded = partial(self._by_torch, roughly=roughly) if by_torch else self._by_kernels
@@ -161,6 +163,7 @@ class Transformer:
     def _by_torch(self, tokens: Tokens, rows: np.ndarray, roughly: bool) -> np.ndarray:
         import torch
 
+        from longtail.data.batches import padded
         from longtail.encoders.learn.bfloat16 import multiplies_bfloat16
 
         starts, stops = tokens.offsets[rows], tokens.offsets[rows + 1]
@@ -174,6 +177,8 @@ class Transformer:
     @cached_property
     def _shape(self) -> Shape | None:
         """The sizes of a family that our layers know."""
+        from longtail.encoders.families import shape_of
+
         return shape_of(self.architecture) if self.pieces.segment == 0 else None
 
     @cached_property
@@ -238,3 +243,70 @@ def texts_of(documents: Documents) -> Texts:
 
 BATCH = 32  # documents per batch of torch: enough for all cores, few enough to limit padding
 MANY = 1024  # documents at a time of our own layers, which do not pad
+
+
+# -- tokens -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A transformer's tokenizer, its special tokens, and the position of [CLS].
+
+    BERT, RoBERTa and similar models put it first: [CLS] … [SEP].  XLNet puts it last: … <sep> <cls>.
+    """
+
+    subwords: Subwords
+    before: tuple[int, ...]  # special tokens before a text
+    behind: tuple[int, ...]  # special tokens after a text
+    pad: int  # id of the padding token
+    first: bool  # whether [CLS] is the first token, else the last
+    segment: int  # the segment of [CLS]; all other tokens are in segment 0
+    max_tokens: int  # per text, including special ones
+    longest: int  # text the transformer supports, in tokens
+
+    def __post_init__(self) -> None:
+        if self.max_tokens > self.longest:
+            raise ConfigError(f"{self.max_tokens} tokens of a text: this encoder reads at most {self.longest}")
+        if self.room < 1:
+            raise ConfigError(f"{self.max_tokens} tokens of a text: special ones take {self.specials} of them")
+
+    def check(self) -> None:
+        """Raise Unsound unless every id is a token of the vocabulary."""
+        if min(*self.before, *self.behind, self.pad, self.segment, self.max_tokens) < 0:
+            raise Unsound("special tokens, the segment and max_tokens are 0 or more")
+
+    @property
+    def largest(self) -> int:
+        """The largest token id of a text."""
+        return max(len(self.subwords.names) - 1, *self.before, *self.behind, self.pad)
+
+    @property
+    def specials(self) -> int:
+        """Number of special tokens of a text."""
+        return len(self.before) + len(self.behind)
+
+    @property
+    def room(self) -> int:
+        """Number of tokens of a text without special ones."""
+        return self.max_tokens - self.specials
+
+    def encode(self, texts: Texts) -> Tokens:
+        """Token ids of each text with special tokens, at most `max_tokens`; long texts are cut as they are read."""
+        return Tokens.joined(map(self.framed, self.subwords.encoded(texts)))
+
+    def framed(self, tokens: Tokens) -> Tokens:
+        """Truncate each text and add special tokens."""
+        lengths = np.minimum(np.diff(tokens.offsets), self.room)
+        offsets = np.append(0, np.cumsum(lengths + self.specials))
+        starts, stops = offsets[:-1], offsets[1:]
+        ids = np.empty(offsets[-1], np.int32)
+        for at, token in enumerate(self.before):
+            ids[starts + at] = token
+        for at, token in enumerate(reversed(self.behind), 1):
+            ids[stops - at] = token
+        # Kept token j is token j + (start of its text in `tokens` - start among the kept).
+        kept = np.arange(lengths.sum())
+        before = np.cumsum(lengths) - lengths
+        inside = kept + np.repeat(starts + len(self.before) - before, lengths)
+        ids[inside] = tokens.ids[kept + np.repeat(tokens.offsets[:-1] - before, lengths)]
+        return Tokens(ids, offsets)

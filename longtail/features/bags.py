@@ -1,19 +1,24 @@
-"""Documents as sparse rows of unit length: their words, weighed, or the features they came with."""
+"""Documents as sparse rows of unit length: words, weighed, or the features they came with; for encoders, pieces too."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
+from longtail.features.bagging import Bagging
 from longtail.features.grams import MOST, is_unspaced
 from longtail.features.tfidf import Tfidf, TfidfOptions
+from longtail.features.tokens import Subwords
 from longtail.invariants import Number, agree
-from longtail.kernels.csr import Rows, rows_of
-from longtail.sparse import sp
+from longtail.sparse import Rows, rows_of, sp
+
+if TYPE_CHECKING:
+    from longtail.features.locating import Words
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,62 @@ class Bags:
     def plain_rows(self, documents: Documents) -> Rows:
         """The same rows as three plain arrays."""
         return rows_of(self.rows(documents)) if self.tfidf is None else self.tfidf.rows(_texts(documents))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Words (or the features documents came with), and where there is text, pieces beside them.
+
+    >>> documents = Documents.of(["red foxes", "red fox"])
+    >>> Reader.fit(documents, TfidfOptions(), subwords=0).vocabulary
+    ['fox', 'foxes', 'red']
+    """
+
+    words: Bags
+    pieces: Tfidf | None
+
+    @classmethod
+    def fit(cls, documents: Documents, options: TfidfOptions, subwords: int) -> Reader:
+        """Learn words, and so many pieces of them; 0 learns none."""
+        texts = documents.texts
+        if not subwords or texts is None:
+            return cls(Bags.fit(documents, options), None)
+        # Pieces serve languages without spaces too, so words beside them may be what they are.
+        pieces = Tfidf.fit(texts, options, Subwords.train(texts, subwords))
+        return cls(Bags.of(Tfidf.fit(texts, options)), pieces)
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The token of each column; features have no names."""
+        words = self.words.tfidf.vocabulary if self.words.tfidf else [""] * self.words.n_features
+        return words + (self.pieces.vocabulary if self.pieces else [])
+
+    def bags(self, documents: Documents) -> sp.csr_array:
+        """(documents, tokens) float32, every row of length 1 or empty."""
+        starts, columns, values = self.rows(documents)
+        return sp.csr_array((values, columns, starts), shape=(len(starts) - 1, self.n_tokens))
+
+    def rows(self, documents: Documents) -> Rows:
+        """The same rows as three plain arrays."""
+        if self.words.tfidf is None or documents.texts is None:
+            return rows_of(self.words.rows(documents))
+        return self.bagging.rows(documents.texts)
+
+    def spread_over_words(self, documents: Documents, columns: np.ndarray, values: np.ndarray) -> Words:
+        """Values of the tokens of one document's bag, (labels, tokens), as those of its words: see spans.py."""
+        from longtail.features.spans import spread_over_words, text_of  # only explanations need it
+
+        return spread_over_words(self.bagging, text_of(documents), columns, values)
+
+    @cached_property
+    def bagging(self) -> Bagging:
+        """Compiled tables of words and pieces, built when a text is first read; never stored."""
+        return Bagging(self.words.tfidf, self.pieces)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of columns."""
+        return self.words.n_features + (len(self.pieces.vocabulary) if self.pieces else 0)
 
 
 def _texts(documents: Documents) -> Texts:
@@ -113,3 +174,11 @@ def words_expected(documents: Documents, words: TfidfOptions) -> int:
     if words.ngrams == 2:
         expected = 5 * expected // min(words.min_df, 2)
     return min(expected, words.max_features or expected)
+
+
+def tokens_expected(documents: Documents, options: TfidfOptions, subwords: int) -> int:
+    """Columns that a reader of these documents will have; pairs of pieces are about as many as pairs of words."""
+    words = words_expected(documents, options)
+    if not subwords or documents.texts is None:
+        return words
+    return words + (max(words, subwords) if options.ngrams == 2 else subwords)

@@ -11,9 +11,9 @@ from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.grams import Grams
 from longtail.features.tokens import Subwords, Tokens, Words, chunks
-from longtail.kernels.terms import DOCUMENTS, FREE, LAST, count_pairs, count_tokens, find_slots
+from longtail.kernels.terms import DOCUMENTS, LAST, count_pairs, count_tokens, find_slots
 from longtail.kernels.threads import in_threads
-from longtail.kernels.words import UNKNOWN
+from longtail.kernels.words import FREE, UNKNOWN
 from longtail.progress import counting, steps
 
 SINGLE = -1  # the second token of a term that has only one
@@ -28,6 +28,11 @@ class Terms:
     names: list[str]  # of the tokens, in alphabetical order
     tokens: np.ndarray  # (terms, 2) int32: a term's tokens by number, the second perhaps SINGLE
     counts: np.ndarray  # (terms, 2) int64: DOCUMENTS with the term, TIMES it occurs
+
+    @property
+    def documents(self) -> np.ndarray:
+        """Documents with each term, (terms,) int64."""
+        return self.counts[:, DOCUMENTS]
 
     def spelled(self) -> list[str]:
         """The terms as strings, a pair with a space between."""

@@ -13,12 +13,9 @@ from longtail.corpus import Texts
 from longtail.errors import ConfigError
 from longtail.features.bagging import Bagging
 from longtail.features.grams import Grams, is_unspaced
-from longtail.features.terms import count_terms
 from longtail.features.tokens import Subwords
 from longtail.invariants import Array, agree
-from longtail.kernels.csr import Rows
-from longtail.kernels.terms import DOCUMENTS
-from longtail.sparse import sp
+from longtail.sparse import Rows, sp
 
 
 @dataclass(frozen=True)
@@ -69,11 +66,13 @@ class Tfidf:
         threads: int | None = None,
     ) -> Tfidf:
         """Choose the terms of the texts; the same whatever the number of threads."""
+        from longtail.features.terms import count_terms  # a model that answers has its vocabulary
+
         found = count_terms(texts, options.ngrams, options.min_df, subwords, threads)
         terms = found.among(options.min_df, options.max_df * len(texts), options.max_features)
         if len(found.tokens) > 0 and len(terms.tokens) == 0:
             raise ConfigError(f"max_df = {options.max_df}: every term is in more of the documents; raise it")
-        idf = np.log((1 + len(texts)) / (1 + terms.counts[:, DOCUMENTS])) + 1
+        idf = np.log((1 + len(texts)) / (1 + terms.documents)) + 1
         return cls(terms.spelled(), idf.astype(np.float32), options.sublinear, subwords)
 
     @classmethod

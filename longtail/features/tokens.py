@@ -18,7 +18,6 @@ import numpy as np
 
 from longtail.corpus import Texts
 from longtail.errors import ModelError
-from longtail.kernels.csr import frozen
 from longtail.kernels.wordpiece import LONGEST
 from longtail.kernels.words import (
     CODE_POINTS,
@@ -31,6 +30,7 @@ from longtail.kernels.words import (
     with_room,
 )
 from longtail.progress import steps
+from longtail.sparse import frozen
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

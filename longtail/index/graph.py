@@ -24,14 +24,13 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree, check_indices
-from longtail.kernels.csr import rows_of
-from longtail.kernels.paths import Edges
-from longtail.kernels.reasons import paths_to
+from longtail.kernels.paths import Edges, paths_to
+from longtail.kernels.paths import opened as opened_by
 from longtail.kernels.top import top_of_rows
 from longtail.rankers.label_rows import LabelRows
 from longtail.reasons import FEW, NAMED, Proposal
 from longtail.shortlist import Shortlist
-from longtail.sparse import sp
+from longtail.sparse import rows_of, sp
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,8 @@ class GraphIndex:
 
     def open(self, vectors: np.ndarray) -> Shortlist:
         """The clusters with the largest beliefs (1, 2), (documents, beam)."""
-        return self.clusters.top_by_softmax(vectors, self.alpha, min(self.beam, len(self.clusters)))
+        table = self.clusters.table_for(vectors)
+        return Shortlist(*opened_by(table, vectors, self.alpha, min(self.beam, len(self.clusters))))
 
     def find(self, vectors: np.ndarray) -> Shortlist:
         """The labels with the largest beliefs (6), (documents, K)."""

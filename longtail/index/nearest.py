@@ -13,7 +13,7 @@ from longtail.config import setting
 from longtail.corpus import PAD
 from longtail.errors import ConfigError, MissingExtraError
 from longtail.invariants import Array, Number, Unsound, agree
-from longtail.kernels.graph_search import Links
+from longtail.kernels.graph_search import Links, walk
 from longtail.kernels.threads import PerThread
 from longtail.rankers.label_rows import LabelRows
 from longtail.ranking import Ranking
@@ -112,7 +112,8 @@ class Nearest:
         if self.graph is None:
             near = self.directions.top(documents, k)
         else:
-            near = self.directions.top_by_graph(documents, self.graph.walked, k)
+            table = self.directions.table_for(documents)
+            near = Shortlist(*walk(table, self.graph.walked, documents, k))
             near = near if self.nodes == len(self.labels) else self._with_later(documents, near, k)
         # A walk that meets fewer than k nodes leaves places empty.
         named = np.where(near.labels == PAD, PAD, self.labels[near.labels])

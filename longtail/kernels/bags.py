@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.kernels.compiled import compiled
-from longtail.kernels.terms import FREE, find_slot
-from longtail.kernels.words import _ASCII, _decode, _encode, _find, _hash
+from longtail.kernels.words import _ASCII, FREE, _decode, _encode, _find, _hash, find_slot
 
 # What `lowers` and `places` hold of a character beside numbers above 0.
 UNSEEN, OUTSIDE, ODD = 0, -1, -2

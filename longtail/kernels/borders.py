@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.corpus import PAD
-from longtail.kernels.csr import Rows
+from longtail.sparse import Rows
 
 
 def check(holds: bool, sentence: str) -> None:

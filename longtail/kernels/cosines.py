@@ -6,7 +6,7 @@ import numpy as np
 
 from longtail.kernels.borders import check, check_places
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import Rows, frozen
+from longtail.sparse import Rows, frozen
 
 
 def cosines(rows: Rows, documents: np.ndarray, columns: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from longtail.kernels.borders import check, check_places, check_rows
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import Rows
+from longtail.sparse import Rows
 
 LANES = 8  # a block's width is a multiple of so many float32: no loop over its labels has a remainder
 

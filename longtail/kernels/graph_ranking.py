@@ -15,7 +15,6 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import Later, compiled
-from longtail.kernels.csr import frozen
 from longtail.kernels.opening import ASKED, FEW, LARGEST, Inside, leave_out, score
 from longtail.kernels.paths import _walk
 from longtail.kernels.sketches import no_sketch
@@ -23,6 +22,7 @@ from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import RANKING, TILE, OneVector, Table, logit_room, nothing_found, tile_logits
 from longtail.kernels.threads import PerThread, in_slices
 from longtail.kernels.top import LANES, are_parted, keep_best, keep_largest_in, put_largest_first
+from longtail.sparse import frozen
 
 exp_total = Later("longtail.kernels.vector_code", "exp_total")
 

@@ -13,11 +13,11 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import frozen
 from longtail.kernels.products import picked_products, product
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import Table, nothing_found, sigmoid
 from longtail.kernels.threads import in_slices
+from longtail.sparse import frozen
 
 
 class Links:

@@ -10,7 +10,7 @@ import numpy as np
 
 from longtail.kernels.borders import check, check_places
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import Rows
+from longtail.sparse import Rows
 
 LEFT, RIGHT, NEITHER = 0, 1, 2  # the group a point is in
 TOLERANCE = 1e-4  # a split is settled when the mean cosine to its half's centre rises less (AttentionXML)

@@ -7,9 +7,8 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import frozen
 from longtail.kernels.threads import in_threads
-from longtail.sparse import sp
+from longtail.sparse import frozen, sp
 
 NOWHERE = 1 << 30  # the place of a true label that is not ranked: behind every k
 FILTERED = -1  # the place of a true label that is not to be scored

@@ -14,9 +14,8 @@ import numpy as np
 from longtail.kernels.bags import _known
 from longtail.kernels.compiled import compiled
 from longtail.kernels.standalone import standalone
-from longtail.kernels.terms import FREE, find_slot
 from longtail.kernels.wordpiece import _APART, _BRACKET, _GONE, _PLAIN, LONGEST, _is_added, _pieces_of, _put
-from longtail.kernels.words import _ASCII
+from longtail.kernels.words import _ASCII, FREE, find_slot
 
 NOT_HERE = -1  # what `locate` returns for a text that is to be read otherwise
 

@@ -7,9 +7,9 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check_rows
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_slices
 from longtail.kernels.top import keep_best
+from longtail.sparse import Rows
 
 
 def nearest(

@@ -8,6 +8,8 @@ them score far less than the k-th best.  A sketch of the rows (sketches.py) tell
     σ(z − e) · b^weight  ≤  score  ≤  σ(z + e) · b^weight  ≤  exp(2e) · σ(z − e) · b^weight
 
 and only rows whose score may be among the k best are compared as they are.  So answers have the same bits as without.
+
+Last, rows in two levels: clusters are only opened to find the rows inside, and have no belief.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from longtail.kernels.products import Numbers, most_codes, picked_products, to_i
 from longtail.kernels.sketches import Sketch, errors, find_possible, no_sketch
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import (
+    COMPARING,
     RANKING,
     TILE,
     Members,
     OneVector,
     Table,
+    _rows_inside,
     code_room,
     likeliest_of,
     logit_room,
@@ -260,3 +264,52 @@ def score(inside, queries, document, room, count):
         row = room.rows[at]
         room.scores[at] = sigmoid(room.scores[at] + inside.biases[row]) * room.beliefs[room.within[at]]
         room.rows[at] = inside.labels[row]
+
+
+# -- rows in two levels -----------------------------------------------------------------------------------------------
+
+
+def likeliest_in_levels(
+    table: Table, coarse: Table, members: Members, documents: np.ndarray, probes: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k labels with the largest σ(⟨document, row⟩ + bias) in the `probes` best clusters, and these beliefs.
+
+    Clusters are chosen by ⟨document, coarse row⟩ + bias, (documents, k) each; PAD and 0 where there are fewer.
+    """
+    check(len(members.labels) == len(table), f"{len(table)} rows, {len(members.labels)} labels")
+    check(len(coarse) == len(members.starts) - 1, f"{len(coarse)} coarse rows, {len(members.starts) - 1} clusters")
+    check(coarse.rows.shape[1] == table.rows.shape[1], "rows of both levels are of different lengths")
+    queries, best, many = table.queries(documents), nothing_found(len(documents), k), min(probes, len(coarse))
+    # Both levels are usually stored alike, and then a document is the same numbers to both.
+    both = queries if coarse.rows.dtype == table.rows.dtype else coarse.queries(documents), queries
+    loop = table.loop(_likeliest_in_levels, members.starts, members.labels, coarse.numbers, coarse.biases)
+
+    def part(start: int, stop: int) -> None:
+        opened = np.empty(many, np.int32), np.empty(many, np.float32)
+        room = *logit_room(stop - start, len(coarse)), *opened, *members.room(many)
+        loop(*both, start, stop, *room, *best)
+
+    in_slices(part, len(documents), COMPARING)
+    return best
+
+
+@standalone
+def _likeliest_in_levels(
+    table, biases, starts, labels, coarse, coarse_biases, coarse_queries, queries, start, stop,
+    logits, places, values, opened, kept, found, scores, best_labels, best_beliefs,
+):  # fmt: skip
+    for first in range(start, stop, TILE):
+        tile = min(TILE, stop - first)
+        tile_logits(coarse_queries, first, tile, coarse, coarse_biases, logits)
+        for at in range(tile):
+            document, best = first + at, best_beliefs[first + at]
+            keep_largest_in(logits[at], places, values, opened, kept)
+            count = _rows_inside(opened, starts, found)
+            picked_products(queries, document, table, found, count, scores)
+            for place in range(count):
+                row = found[place]
+                found[place], scores[place] = labels[row], scores[place] + biases[row]
+            keep_best(found[:count], scores[:count], best_labels[document], best)
+            for place in range(min(count, len(best))):
+                best[place] = sigmoid(best[place])
+    return 0

@@ -17,6 +17,7 @@ from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import TILE, Table, logit_room, nothing_found, tile_logits
 from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best, keep_largest_in
+from longtail.sparse import frozen
 
 
 def opened(table: Table, documents: np.ndarray, alpha: float, beam: int) -> tuple[np.ndarray, np.ndarray]:
@@ -171,6 +172,63 @@ def _walk(clusters, beliefs, labels, scores, add, place, found, values):  # type
             elif score > values[place[label]]:
                 values[place[label]] = score
     return count
+
+
+# -- the best paths to a label ----------------------------------------------------------------------------------------
+
+
+def paths_to(
+    edges: np.ndarray, scores: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, few: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The clusters whose paths lead to each label best, belief · edge, and how well, (labels, few) each.
+
+    `edges` and `scores` are (clusters, any) with PAD behind; `clusters` and `beliefs` (opened,) are those of one
+    document.  PAD and 0 where there are fewer; of paths as good, the cluster with the smaller number stands first.
+    """
+    check_shape(scores, edges.shape, "scores of edges")
+    check_shape(beliefs, clusters.shape, "beliefs in clusters")
+    check_names(clusters, len(edges), "opened clusters")
+    found = np.full((len(labels), few), PAD, np.int32), np.zeros((len(labels), few), np.float32)
+    opened = frozen(clusters, np.int32), frozen(beliefs, np.float32)
+    _lead_to(frozen(edges, np.int32), frozen(scores, np.float32), *opened, frozen(labels, np.int32), *found)
+    return found
+
+
+@standalone
+def _lead_to(edges, scores, clusters, beliefs, labels, best, values):
+    for number in range(len(labels)):
+        for at in range(len(clusters)):
+            cluster = clusters[at]
+            edge = _edge_to(edges[cluster], labels[number]) if cluster != PAD else -1
+            if edge >= 0:
+                _insert(cluster, beliefs[at] * scores[cluster, edge], best[number], values[number])
+    return 0
+
+
+@compiled
+def _edge_to(edges, label):
+    """The last edge that leads to a label; −1: none.  Written so that many are compared at once."""
+    found = -1
+    for edge in range(len(edges)):
+        found = max(found, edge if edges[edge] == label else -1)
+    return found
+
+
+@compiled
+def _insert(cluster, value, best, values):
+    """Put a path in its place among the best."""
+    place = len(best)
+    while place > 0 and _stands_before(cluster, value, best[place - 1], values[place - 1]):
+        if place < len(best):
+            best[place], values[place] = best[place - 1], values[place - 1]
+        place -= 1
+    if place < len(best):
+        best[place], values[place] = cluster, value
+
+
+@compiled
+def _stands_before(cluster, value, other, others):
+    return other == PAD or value > others or (value == others and cluster < other)
 
 
 # -- given labels, while beliefs and edges learn ---------------------------------------------------------------------

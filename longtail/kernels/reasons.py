@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.corpus import PAD
-from longtail.kernels.borders import check, check_names, check_places, check_shape
+from longtail.kernels.borders import check, check_places
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import Rows, frozen
 from longtail.kernels.descent import Level, credibility
 from longtail.kernels.located import NOT_HERE, _place, locate
 from longtail.kernels.reading import USED, read_row
 from longtail.kernels.standalone import standalone
+from longtail.sparse import Rows, frozen
 
 # -- trees -------------------------------------------------------------------------------------------------------------
 
@@ -158,60 +158,3 @@ def _weights_of(starts, features, weights, labels, columns, found):
             if place >= 0:
                 found[at, place] = weights[entry]
     return 0
-
-
-# -- graphs ------------------------------------------------------------------------------------------------------------
-
-
-def paths_to(
-    edges: np.ndarray, scores: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, few: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The clusters whose paths lead to each label best, belief · edge, and how well, (labels, few) each.
-
-    `edges` and `scores` are (clusters, any) with PAD behind; `clusters` and `beliefs` (opened,) are those of one
-    document.  PAD and 0 where there are fewer; of paths as good, the cluster with the smaller number stands first.
-    """
-    check_shape(scores, edges.shape, "scores of edges")
-    check_shape(beliefs, clusters.shape, "beliefs in clusters")
-    check_names(clusters, len(edges), "opened clusters")
-    found = np.full((len(labels), few), PAD, np.int32), np.zeros((len(labels), few), np.float32)
-    opened = frozen(clusters, np.int32), frozen(beliefs, np.float32)
-    _paths_to(frozen(edges, np.int32), frozen(scores, np.float32), *opened, frozen(labels, np.int32), *found)
-    return found
-
-
-@standalone
-def _paths_to(edges, scores, clusters, beliefs, labels, best, values):
-    for number in range(len(labels)):
-        for at in range(len(clusters)):
-            cluster = clusters[at]
-            edge = _edge_to(edges[cluster], labels[number]) if cluster != PAD else -1
-            if edge >= 0:
-                _insert(cluster, beliefs[at] * scores[cluster, edge], best[number], values[number])
-    return 0
-
-
-@compiled
-def _edge_to(edges, label):
-    """The last edge that leads to a label; −1: none.  Written so that many are compared at once."""
-    found = -1
-    for edge in range(len(edges)):
-        found = max(found, edge if edges[edge] == label else -1)
-    return found
-
-
-@compiled
-def _insert(cluster, value, best, values):
-    """Put a path in its place among the best."""
-    place = len(best)
-    while place > 0 and _stands_before(cluster, value, best[place - 1], values[place - 1]):
-        if place < len(best):
-            best[place], values[place] = best[place - 1], values[place - 1]
-        place -= 1
-    if place < len(best):
-        best[place], values[place] = cluster, value
-
-
-@compiled
-def _stands_before(cluster, value, other, others):
-    return other == PAD or value > others or (value == others and cluster < other)

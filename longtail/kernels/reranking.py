@@ -13,11 +13,11 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import Rows, frozen
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import nothing_found
 from longtail.kernels.threads import PerThread, in_threads
 from longtail.kernels.top import keep_best
+from longtail.sparse import Rows, frozen
 
 FAINT = np.float32(60)  # e^−60 is a margin of −2.9; float32 ends at e^−103, and proposers' scores are multiplied yet
 ON_DESK = 1024  # entries of a bag for which a thread keeps room

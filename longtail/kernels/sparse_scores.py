@@ -8,10 +8,10 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_names, check_rows, check_shape
-from longtail.kernels.csr import Rows, frozen
 from longtail.kernels.descent import Level, open_rows, path_for
 from longtail.kernels.standalone import standalone
 from longtail.kernels.threads import in_slices, in_threads
+from longtail.sparse import Rows, frozen
 
 # -- given candidates, label by label ----------------------------------------------------------------------------------
 

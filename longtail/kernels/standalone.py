@@ -39,8 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail.kernels.compiled import Kernel
-from longtail.kernels.notice import notice
+from longtail.kernels.compiled import Kernel, notice
 
 PLAIN = ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")  # variables under which nothing is kept or loaded
 

@@ -15,7 +15,6 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check, check_shape
 from longtail.kernels.compiled import compiled
-from longtail.kernels.csr import frozen
 from longtail.kernels.products import (
     NO_SCALES,
     Numbers,
@@ -33,6 +32,7 @@ from longtail.kernels.sketches import Sketch, errors, find_possible, sketch_of
 from longtail.kernels.standalone import Standalone, standalone
 from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best, keep_largest_in, keep_one, put_in_order
+from longtail.sparse import frozen
 
 TILE = 16  # documents that meet a row while it is in the cache
 MANY, SHARE = 2048, 16  # rows from which a sketch pays, and rows there must be for each that is wanted

@@ -1,13 +1,12 @@
-"""Token numbers to counted terms; a term is a token or a pair of neighbours.  What weighs them is in bags.py."""
+"""Count terms to learn which there are; a term is a token or a pair of neighbours.  What weighs them is in bags.py."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from longtail.kernels.compiled import compiled
-from longtail.kernels.standalone import standalone
+from longtail.kernels.words import FREE, find_slot
 
-FREE = -1  # in a table of pairs, a slot without one
 DOCUMENTS, TIMES, LAST = 0, 1, 2  # columns of a count: documents with the term, its occurrences, last row + 1 seen
 
 
@@ -60,17 +59,6 @@ def count_pairs(ids, offsets, first_row, pairs, counts):  # type: ignore[no-unty
 
 
 @compiled
-def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Where the pair is in a table with free slots, or the free one where it belongs."""
-    mask = np.uint64(len(pairs) - 1)
-    code = np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)
-    slot = (code ^ (code >> np.uint64(32))) & mask
-    while pairs[slot] != pair and pairs[slot] != FREE:
-        slot = (slot + np.uint64(1)) & mask
-    return slot
-
-
-@compiled
 def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """The slot of each wanted pair, which is put there if it was not."""
     if len(wanted) > 0 and len(wanted) >= len(pairs):
@@ -80,12 +68,3 @@ def find_slots(pairs, wanted):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
         slots[at] = find_slot(pairs, wanted[at])
         pairs[slots[at]] = wanted[at]
     return slots
-
-
-@standalone
-def enter_pairs(wanted, columns, pairs, pair_columns):
-    """Enter pairs, each with its column, into a table with room for them."""
-    for at in range(len(wanted)):
-        slot = find_slot(pairs, wanted[at])
-        pairs[slot], pair_columns[slot] = wanted[at], columns[at]
-    return 0

@@ -7,8 +7,8 @@ import numpy as np
 from longtail.corpus import PAD
 from longtail.kernels.borders import check_rows
 from longtail.kernels.compiled import Later, compiled
-from longtail.kernels.csr import Rows
 from longtail.kernels.threads import in_threads
+from longtail.sparse import Rows
 
 LANES = 16  # scores that are looked at together, as vector_code.py has it
 _reaching, _lowest_bit = (Later("longtail.kernels.vector_code", name) for name in ("reaching", "lowest_bit"))

@@ -13,8 +13,8 @@ import numpy as np
 
 from longtail.kernels.compiled import compiled
 from longtail.kernels.standalone import standalone
-from longtail.kernels.terms import find_slot
 
+FREE = -1  # in a table of pairs, a slot without one
 UNKNOWN = -1  # the number of a word that is not in the table
 
 # `lowers` gives the lower case of every code point that is a word character, and else one of these.  It has a place
@@ -276,3 +276,26 @@ def _enter(data, at, end, table, spelled):
         begins[size[0]] = stop
         _put(slots, code, word)
     return word
+
+
+# -- pairs ------------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def find_slot(pairs, pair):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Where the pair is in a table with free slots, or the free one where it belongs."""
+    mask = np.uint64(len(pairs) - 1)
+    code = np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)
+    slot = (code ^ (code >> np.uint64(32))) & mask
+    while pairs[slot] != pair and pairs[slot] != FREE:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@standalone
+def enter_pairs(wanted, columns, pairs, pair_columns):
+    """Enter pairs, each with its column, into a table with room for them."""
+    for at in range(len(wanted)):
+        slot = find_slot(pairs, wanted[at])
+        pairs[slot], pair_columns[slot] = wanted[at], columns[at]
+    return 0

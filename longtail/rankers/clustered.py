@@ -12,19 +12,20 @@ This module is for inference; learn/clustered.py is for training.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, vectors_of
-from longtail.features.described import Summary
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree
-from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
+from longtail.rankers.label_rows import NEAR_CLUSTERS, NEIGHBOURS, LabelRows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, nothing_proposed
+
+if TYPE_CHECKING:
+    from longtail.features.described import Summary
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,10 @@ class Clustered:
         """With new labels, each in the cluster that is believed in most for its texts; `again` are D's own vectors."""
         if self.discriminator is None:
             near = self.generator.top_for_many(texts.means, min(NEIGHBOURS, self.n_labels))
-            return replace(self, generator=self.generator.append(*unseen_rows(self.generator, texts, near)))
+            return replace(self, generator=self.generator.with_unseen(texts, near))
         labels, seen = self.discriminator.labels, self.discriminator.narrow(texts if again is None else again)
         opened = self.generator.top_for_many(texts.means, min(NEAR_CLUSTERS, len(self.generator)))
-        near = labels.top_inside(seen.means, alike(opened), NEIGHBOURS).labels
-        grown = labels.append(*unseen_rows(labels, seen, near), opened[:, 0])
-        return replace(self, discriminator=replace(self.discriminator, labels=grown))
+        return replace(self, discriminator=replace(self.discriminator, labels=labels.with_unseen_inside(seen, opened)))
 
     def without_labels(self, labels: np.ndarray) -> Clustered:
         """With labels that score 0."""

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.balanced import balanced_clusters
+from longtail.index.clusters import Clusters
 from longtail.precision import as_floats, stored_as
 from longtail.rankers.label_rows import Coarse, LabelRows
 

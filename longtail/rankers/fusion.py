@@ -17,6 +17,7 @@ import numpy as np
 
 from longtail.errors import MissingExtraError
 from longtail.invariants import Array, Number, Unsound
+from longtail.kernels.fusion import fused_top
 from longtail.kernels.reranking import Tree
 from longtail.kernels.score_tree import shares_at_leaves
 from longtail.rankers.label_rows import LabelRows
@@ -33,7 +34,8 @@ class Fusion:
 
     def rank(self, documents: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
         """The k best labels of each shortlist, given document vectors (documents, dim)."""
-        return self.labels.top_fused(documents, shortlist, self.beta, k)
+        table = self.labels.table_for(documents)
+        return Ranking(*fused_top(table, documents, shortlist.labels, shortlist.belief, self.beta, k))
 
 
 ASKED = 3  # features of the tree: both scores, and the label frequency

@@ -12,19 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from longtail.features.described import Summary
 from longtail.index.graph import GraphIndex
 from longtail.invariants import Number, agree
 from longtail.kernels.graph_ranking import GraphRanking
-from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
+from longtail.rankers.label_rows import NEIGHBOURS, LabelRows
 from longtail.ranking import Ranking
 from longtail.reasons import Proposal
 from longtail.shortlist import Shortlist
+
+if TYPE_CHECKING:
+    from longtail.features.described import Summary
 
 NEAR_CLUSTERS, NEAR_LABELS = 20, 200  # among which the neighbours of a new label are looked for
 
@@ -60,10 +61,12 @@ class Graphed:
 
     def with_labels(self, texts: Summary) -> Graphed:
         """With new labels, hanging on the clusters that their texts open first."""
+        from longtail.kernels.fusion import weighed_top  # a model that only answers does without
+
         opened, inside = self.index.near(texts.means, NEAR_CLUSTERS, NEAR_LABELS)
-        weighed = Shortlist(inside.labels, inside.belief**self.belief_weight)
-        near = self.labels.top_weighed(texts.means, weighed, NEIGHBOURS).labels
-        rows = self.labels.append(*unseen_rows(self.labels, texts, near))
+        weighed = inside.labels, inside.belief**self.belief_weight
+        near, _ = weighed_top(self.labels.table_for(texts.means), texts.means, *weighed, NEIGHBOURS)
+        rows = self.labels.with_unseen(texts, near)
         return replace(self, index=self.index.with_labels(opened), labels=rows)
 
     def without_labels(self, labels: np.ndarray) -> Graphed:

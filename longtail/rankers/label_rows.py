@@ -10,23 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, agree
-from longtail.kernels import label_rows as kernels
-from longtail.kernels.fusion import fused_top, weighed_top
-from longtail.kernels.graph_search import Links, walk
-from longtail.kernels.levels import likeliest_in_levels
-from longtail.kernels.opening import Opening
-from longtail.kernels.paths import opened
+from longtail.kernels.opening import Opening, likeliest_in_levels
 from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
 from longtail.precision import FP32, STORED, as_floats, precision_of, stored_as
-from longtail.ranking import Ranking
+from longtail.ranking import SILENT, Ranking
 from longtail.shortlist import Shortlist
+
+if TYPE_CHECKING:
+    from longtail.features.described import Summary
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,11 @@ class LabelRows:
         """The rows as compiled loops take them; made when they are first asked for, and never stored."""
         return Table(self.rows, self.biases, self.scales)
 
+    def table_for(self, vectors: np.ndarray) -> Table:
+        """The table, for a loop that compares these vectors with it."""
+        agree("document vectors and rows", vectors.shape[1], self.dim)
+        return self.table
+
     @cached_property
     def _members(self) -> Members:
         """The clusters in the form that compiled loops take."""
@@ -100,36 +103,32 @@ class LabelRows:
 
     def logits(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """⟨row, vector⟩ + bias of each document's own labels, (documents, width); anything at PAD."""
-        self._fit(vectors)
-        return own_products(self.table, vectors, labels)
+        return own_products(self.table_for(vectors), vectors, labels)
 
     def top(self, vectors: np.ndarray, k: int) -> Shortlist:
         """The k labels with the largest scores, best first, and these scores: (documents, k) each.
 
         With `coarse` only rows of the best clusters are compared, so that now and then one of the k is missed.
         """
-        self._fit(vectors)
+        table = self.table_for(vectors)
         if self.coarse is None:
             assert self.clusters is None, "rows in the order of clusters: use top_inside"
-            return Shortlist(*likeliest_of(self.table, vectors, k))
-        levels = self.table, self.coarse.table, self._members
+            return Shortlist(*likeliest_of(table, vectors, k))
+        levels = table, self.coarse.table, self._members
         return Shortlist(*likeliest_in_levels(*levels, vectors, self.coarse.probes, k))
 
     def top_for_many(self, vectors: np.ndarray, k: int) -> np.ndarray:
         """The labels that `top` finds, for a training set: faster, and not to the last bit the same."""
         if self.coarse is not None or self.precision != FP32:
             return self.top(vectors, k).labels
-        return kernels.likeliest_for_many(vectors, self.rows, self.biases, k)
+        from longtail.kernels.label_rows import likeliest_for_many  # kernels of learning, and it is asked for then
 
-    def top_by_softmax(self, vectors: np.ndarray, alpha: float, k: int) -> Shortlist:
-        """The k labels with the largest min(1, α·softmax(logits)), and these: (documents, k) each."""
-        self._fit(vectors)
-        return Shortlist(*opened(self.table, vectors, alpha, k))
+        return likeliest_for_many(vectors, self.rows, self.biases, k)
 
     def top_inside(self, vectors: np.ndarray, clusters: Shortlist, k: int) -> Ranking:
         """The k best labels of the clusters given, by σ(logit) · belief in the cluster."""
-        self._fit(vectors)
-        return Ranking(*rank_members(self.table, self._members, vectors, clusters.labels, clusters.belief, k))
+        table = self.table_for(vectors)
+        return Ranking(*rank_members(table, self._members, vectors, clusters.labels, clusters.belief, k))
 
     def opening(self, clusters: LabelRows, beam: int, weight: float) -> Opening | None:
         """What `top_inside` finds in the clusters of `clusters.top`, by their beliefs to the power of `weight`.
@@ -139,24 +138,6 @@ class LabelRows:
         if clusters.coarse is not None or type(clusters) is not LabelRows:
             return None
         return Opening(clusters.table, self.table, self._members, beam, weight)
-
-    def top_fused(self, vectors: np.ndarray, shortlist: Shortlist, beta: float, k: int) -> Ranking:
-        """The k best labels of a shortlist, by β·σ(logit) + (1 − β)·belief."""
-        self._fit(vectors)
-        return Ranking(*fused_top(self.table, vectors, shortlist.labels, shortlist.belief, beta, k))
-
-    def top_weighed(self, vectors: np.ndarray, shortlist: Shortlist, k: int) -> Ranking:
-        """The k best labels of a shortlist, by σ(logit) · belief."""
-        self._fit(vectors)
-        return Ranking(*weighed_top(self.table, vectors, shortlist.labels, shortlist.belief, k))
-
-    def top_by_graph(self, vectors: np.ndarray, links: Links, k: int) -> Shortlist:
-        """About the k labels with the largest ⟨row, vector⟩, found by walking a graph of theirs (index/nearest.py)."""
-        self._fit(vectors)
-        return Shortlist(*walk(self.table, links, vectors, k))
-
-    def _fit(self, vectors: np.ndarray) -> None:
-        agree("document vectors and rows", vectors.shape[1], self.dim)
 
     def of(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows (labels, dim) and biases (labels,) of these labels, whatever order they lie in."""
@@ -198,6 +179,17 @@ class LabelRows:
             scales=None if self.scales is None or scales is None else _inserted(self.scales, at, scales),
         )
 
+    def with_unseen(self, texts: Summary, near: np.ndarray, where: np.ndarray | None = None) -> LabelRows:
+        """With labels that have texts and no documents; `near` (labels, any) are labels like each, or PAD."""
+        from longtail.rankers.unseen import unseen_rows  # a model that only answers does without
+
+        return self.append(*unseen_rows(self, texts, near), where)
+
+    def with_unseen_inside(self, texts: Summary, opened: np.ndarray) -> LabelRows:
+        """The same, each in the first of its clusters `opened` (labels, any), and like the best labels of all these."""
+        near = self.top_inside(texts.means, Shortlist.alike(opened), NEIGHBOURS).labels
+        return self.with_unseen(texts, near, opened[:, 0])
+
     def silenced(self, labels: np.ndarray) -> LabelRows:
         """Silence labels: they score 0 for every document and keep their indices."""
         rows, biases = np.array(self.rows), np.array(self.biases)
@@ -221,4 +213,5 @@ def _inserted(rows: np.ndarray, at: np.ndarray | None, new: np.ndarray) -> np.nd
 
 
 SUMMED = 512  # rows
-SILENT = np.float32(-1e4)  # a logit whose score is 0; finite, as all that is stored
+NEAR_CLUSTERS = 10  # clusters in which the neighbours of a label without documents are looked for
+NEIGHBOURS = 5  # trained labels that its row is like

@@ -18,16 +18,15 @@ from longtail.features.bags import Bags
 from longtail.features.spans import ReadText
 from longtail.invariants import Array, agree
 from longtail.kernels.borders import check_rows
-from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.dual import Block, Problem, train_block
 from longtail.kernels.reasons import weights_of
 from longtail.kernels.sparse_scores import OneDocument, score_candidates
 from longtail.kernels.threads import PerThread, each_in_threads
 from longtail.progress import counting
-from longtail.rankers.label_rows import SILENT
+from longtail.ranking import SILENT
 from longtail.reasons import Contributions
 from longtail.shortlist import Shortlist
-from longtail.sparse import sp
+from longtail.sparse import Rows, rows_of, sp
 
 USUAL = 128  # candidates of a document for which every thread keeps arrays
 TOGETHER = 64  # labels solved side by side when they share one list of documents

@@ -23,11 +23,9 @@ import numpy as np
 
 from longtail.corpus import PAD
 from longtail.features.described import Summary
-from longtail.rankers.label_rows import SILENT, LabelRows
-from longtail.shortlist import Shortlist
+from longtail.rankers.label_rows import LabelRows
+from longtail.ranking import SILENT
 
-NEIGHBOURS = 5  # trained labels whose mean row is w̃
-NEAR_CLUSTERS = 10  # clusters in which they are looked for
 NEIGHBOUR_SHARE = 0.5  # ρ
 SURER = 0.8  # the share of trained labels that agree less with their own words than a new one does
 OF_MANY = 0.5  # how much of T above the usual logit is left of it with very many texts
@@ -67,11 +65,6 @@ def _wanted(trained: LabelRows, texts: Summary, usual: float) -> np.ndarray:
 def _beside(vectors: np.ndarray, usual: np.ndarray) -> np.ndarray:
     """The component of vectors orthogonal to others."""
     return vectors - (vectors @ usual / max(float(usual @ usual), 1e-12))[:, None] * usual
-
-
-def alike(clusters: np.ndarray) -> Shortlist:
-    """Clusters that are all believed in alike."""
-    return Shortlist(clusters, np.ones(clusters.shape, np.float32))
 
 
 def _neighbourhood(trained: LabelRows, labels: np.ndarray, mean_row: np.ndarray) -> np.ndarray:

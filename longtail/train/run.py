@@ -28,7 +28,7 @@ import psutil
 from longtail import store
 from longtail.corpus import Corpus
 from longtail.errors import MissingExtraError, ModelError, OutOfTime, RunError
-from longtail.kernels.notice import telling
+from longtail.kernels.compiled import telling
 from longtail.progress import Stage
 from longtail.ranks import ALONE, here, seen_as, together
 from longtail.train.claim import append, led

@@ -14,16 +14,15 @@ import longtail
 from longtail.corpus import Splits
 from longtail.encoders.bag import ResidualBlock, TokenBag
 from longtail.encoders.learn.batches import BagTexts
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.index.nearest import Search, nearest_over
-from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml import ablations
 from longtail.methods.lightdxml.ablations import AgainstAll
 from longtail.methods.lightdxml.model import LightDXML, Reranker
 from longtail.predict.predictor import Predictor
 from longtail.rankers.fusion import Fusion
 from longtail.rankers.label_rows import LabelRows
+from longtail.sparse import rows_of
 
 SMALL = {
     "bag.dim": 32, "bag.subwords": 0, "optim.epochs": 8, "optim.average_from": "none", "optim.batch_size": 32,

@@ -16,17 +16,16 @@ from longtail.encoders.label_texts import TextRows
 from longtail.encoders.learn.bag import Block, Gates, LearningBag
 from longtail.encoders.learn.batches import BagTexts
 from longtail.encoders.learn.encoder import BagSource
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, in_cluster_order, recall_at
-from longtail.kernels.csr import rows_of
 from longtail.methods.decaf.learn import Data, Meetings, Network, cluster_by_vectors, cluster_by_words, started
 from longtail.methods.decaf.model import Instance, Scorer
 from longtail.methods.decaf.settings import VARIANTS, Config
 from longtail.methods.decaf.stages import shortlists
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.label_rows import LearningRows
+from longtail.sparse import rows_of
 
 
 def bag_of(vectors: list, block: GatedBlock | None = None) -> TokenBag:

@@ -24,11 +24,9 @@ from longtail.encoders.learn.transformer import LearningTransformer
 from longtail.encoders.pretrained import pretrained
 from longtail.encoders.transformer import Transformer, TransformerReading
 from longtail.errors import ConfigError
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.index.clusters import Clusters
 from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
-from longtail.kernels.csr import rows_of
 from longtail.methods.elias.learn import network as elias_network
 from longtail.methods.elias.learn import stages as elias_stages
 from longtail.methods.elias.model import Elias
@@ -42,6 +40,7 @@ from longtail.rankers.learn.label_rows import free_rows, text_rows
 from longtail.rankers.learn.losses import product_bce_per_document
 from longtail.ranking import Ranking
 from longtail.shortlist import Shortlist
+from longtail.sparse import rows_of
 from longtail.train.run import Run
 from longtail.train.settings import Optim
 from tests.planted import N_LABELS, word

@@ -14,7 +14,6 @@ from longtail.corpus import PAD, Corpus, Documents, LabelSet, Splits
 from longtail.errors import ConfigError
 from longtail.features.bags import beside_dense
 from longtail.judge.calibration import Tuning
-from longtail.kernels.csr import rows_of
 from longtail.methods.eliaspp import Config, EliasPlusPlus
 from longtail.methods.shared.preparation import held_out
 from longtail.methods.shared.reranked import choose_weight, grow_tree, hinge_beliefs, train_ranker
@@ -22,6 +21,7 @@ from longtail.predict.predictor import Predictor
 from longtail.rankers.fusion import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
+from longtail.sparse import rows_of
 from tests.planted import N_LABELS, word
 
 QUICK = {

@@ -16,8 +16,8 @@ from longtail import fit
 from longtail.corpus import PAD, Corpus, Label, LabelSet, Splits, Texts
 from longtail.encoders.learn.batches import Labelled, TokenInput, TokenTexts
 from longtail.encoders.learn.encoder import NamedBags, NamedTokens
-from longtail.encoders.pieces import Pieces
 from longtail.encoders.pretrained import Pooler
+from longtail.encoders.transformer import Pieces
 from longtail.errors import ConfigError
 from longtail.features.tokens import Subwords, Tokens
 from longtail.index.clusters import Clusters

@@ -20,10 +20,8 @@ from longtail.encoders.bag import ResidualBlock, TokenBag
 from longtail.encoders.learn.bag import LearningBag
 from longtail.encoders.learn.batches import BagTexts
 from longtail.errors import ConfigError
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.index.nearest import Search, nearest_over
-from longtail.kernels.csr import rows_of
 from longtail.methods.lightdxml.learn import (
     LabelEncoder,
     Layers,
@@ -41,6 +39,7 @@ from longtail.rankers.fusion import Fusion
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.label_rows import LearningRows
 from longtail.ranking import Ranking
+from longtail.sparse import rows_of
 from longtail.train import loop
 from longtail.train.run import Run
 

@@ -12,7 +12,7 @@ from longtail import evaluate, fit
 from longtail.config import build, explain, merged, nested
 from longtail.corpus import Splits
 from longtail.errors import ConfigError
-from longtail.index.clusters import halvings_of
+from longtail.index.balanced import halvings_of
 from longtail.methods import method
 from longtail.presets import CONFIGS, PROPENSITY, preset, presets, propensity
 

@@ -13,7 +13,7 @@ import pytest
 from longtail import progress
 from longtail.data.lines import lines
 from longtail.data.queries import read_queries
-from longtail.index.clusters import balanced_clusters
+from longtail.index.balanced import balanced_clusters
 from longtail.kernels.threads import in_slices
 from longtail.progress import Stage, counting, is_watched, steps
 from tests.terminal import on_a_terminal

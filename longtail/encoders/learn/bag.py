@@ -15,9 +15,9 @@ from longtail.encoders.bag import GatedBlock, ResidualBlock, TokenBag
 from longtail.encoders.learn.batches import BagInput
 from longtail.encoders.learn.exchange import gathered
 from longtail.kernels.bag import bag_gradients, bag_sums
-from longtail.kernels.csr import Rows, take
 from longtail.kernels.dropout import dropped
 from longtail.kernels.gates import mixed, mixed_gradients
+from longtail.sparse import Rows, take
 
 
 def bag(vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor) -> Tensor:

@@ -18,8 +18,8 @@ from torch import Tensor
 from longtail.corpus import PAD
 from longtail.data.batches import padded
 from longtail.features.tokens import Tokens
-from longtail.kernels.csr import Rows, take
 from longtail.ranks import here
+from longtail.sparse import Rows, take
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,14 @@ from longtail.encoders.label_texts import TextRows, row_directions
 from longtail.encoders.learn.bag import LearningBag
 from longtail.encoders.learn.batches import BagInput, BagTexts, ReadTexts, TokenInput, TokenTexts
 from longtail.encoders.learn.transformer import LearningTransformer
-from longtail.encoders.pieces import Pieces
 from longtail.encoders.pretrained import pretrained
-from longtail.encoders.transformer import Transformer, TransformerReading, center_of
-from longtail.features.bags import of_unit_length
+from longtail.encoders.transformer import Pieces, Transformer, TransformerReading, center_of
+from longtail.features.bags import Reader, of_unit_length
 from longtail.features.labels import label_text_bags
-from longtail.features.reading import Reader
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Tokens
 from longtail.features.vectors import first_vectors
-from longtail.kernels.csr import rows_of
+from longtail.sparse import rows_of
 
 LearningEncoder = LearningBag | LearningTransformer
 Names = Union["NamedBags", "NamedTokens"]

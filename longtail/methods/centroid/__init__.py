@@ -22,12 +22,12 @@ from longtail.features.labels import label_centroids, label_features, label_text
 from longtail.features.spans import ReadText
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, agree, check_indices
-from longtail.kernels.csr import rows_of
 from longtail.kernels.entries import entries
 from longtail.kernels.nearest import nearest
 from longtail.rankers.frequent import label_shares, where_silent, without
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, nothing_proposed
+from longtail.sparse import rows_of
 from longtail.train.need import Need
 
 if TYPE_CHECKING:

@@ -25,15 +25,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, Documents
-from longtail.encoders.encoder import Encoder, expected
 from longtail.methods.decaf.model import Decaf, Instance
 from longtail.methods.decaf.settings import VARIANTS, Config, Variant
-from longtail.methods.decaf.stages import shortlists
-from longtail.methods.shared.preparation import reader_of, refuse_unlabelled
-from longtail.train.need import WITH_TORCH, Need
 
 if TYPE_CHECKING:
+    from longtail.encoders.encoder import Encoder
     from longtail.methods.decaf.learn import Data
+    from longtail.train.need import Need
     from longtail.train.run import Run
 
 __all__ = ["OVER_RANKS", "VARIANTS", "Config", "fit", "need"]
@@ -45,6 +43,7 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) 
     """Learn the vocabulary, train module I, and for every instance modules II to IV."""
     from longtail.encoders.learn.encoder import source_of
     from longtail.methods.decaf.learn import Data, cluster_by_words, learn_surrogate
+    from longtail.methods.shared.preparation import reader_of, refuse_unlabelled
 
     refuse_unlabelled(corpus)
     reader = reader_of(Documents(corpus.texts), corpus.label_set, config.encoding, run)
@@ -60,6 +59,7 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) 
 def grow(data: Data, surrogate: Encoder, config: Config, run: Run, number: int, variant: Variant) -> Instance:
     """Train modules II to IV of one instance, from the encoder of module I."""
     from longtail.methods.decaf.learn import cluster_by_vectors, learn_ranker, learn_shortlister, rest
+    from longtail.methods.decaf.stages import shortlists
 
     source, labels, size, seed = data.source, data.labels, config.labels_per_cluster, config.seed + number
     clusters = run.stage(f"clusters-{number}", cluster_by_vectors, labels, source, surrogate, size, seed)
@@ -75,6 +75,9 @@ def grow(data: Data, surrogate: Encoder, config: Config, run: Run, number: int, 
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimate resources from encoder size and text lengths; checked against measured runs."""
+    from longtail.encoders.cost import expected
+    from longtail.train.need import WITH_TORCH, Need
+
     takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
     n_rows = min(corpus.n_labels, 50_000) + corpus.n_labels + corpus.n_labels // config.labels_per_cluster
     parameters = 2 * takes.parameters + takes.dim * (n_rows + 2 * takes.dim)

@@ -28,9 +28,9 @@ from longtail.encoders.label_texts import TextRows
 from longtail.encoders.learn.bag import BLOCK_SHARE, Block
 from longtail.encoders.learn.batches import ReadTexts
 from longtail.encoders.learn.encoder import LearningEncoder, Source
-from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.balanced import balanced_clusters
+from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, in_cluster_order, members_of
-from longtail.kernels.csr import take
 from longtail.methods.decaf.model import Scorer
 from longtail.methods.decaf.settings import Config, Module, Parts, Variant
 from longtail.methods.shared.learn.groups import dense_group, encoder_groups, table_group
@@ -40,6 +40,7 @@ from longtail.rankers.learn.candidates import Candidates, Meeting, apart, meetin
 from longtail.rankers.learn.label_rows import LearningRows
 from longtail.ranks import here
 from longtail.shortlist import Shortlist
+from longtail.sparse import take
 from longtail.store import let_go
 from longtail.train.checkpoint import mapped_weights
 from longtail.train.loop import seeded

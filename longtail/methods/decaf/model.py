@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, unit_explained
-from longtail.features.described import Described
 from longtail.invariants import Number, Unsound, agree
 from longtail.judge.ensemble import average
 from longtail.kernels.opening import Opening
-from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.unseen import NEAR_CLUSTERS, NEIGHBOURS, alike, unseen_rows
+from longtail.rankers.label_rows import NEAR_CLUSTERS, LabelRows
 from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons, average_of
 from longtail.shortlist import Shortlist
+
+if TYPE_CHECKING:
+    from longtail.features.described import Described
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,7 @@ class Instance:
         """With new labels, each in the cluster that the mean of its texts opens first; `read` is of `with_known`."""
         placed, texts = (new.summary(scorer.vectors(read)) for scorer in (self.shortlister, self.ranker))
         opened = self.shortlister.rows.top(placed.means, min(NEAR_CLUSTERS, len(self.shortlister.rows))).labels
-        near = self.ranker.rows.top_inside(texts.means, alike(opened), NEIGHBOURS).labels
-        rows = self.ranker.rows.append(*unseen_rows(self.ranker.rows, texts, near), opened[:, 0])
-        return replace(self, ranker=replace(self.ranker, rows=rows))
+        return replace(self, ranker=replace(self.ranker, rows=self.ranker.rows.with_unseen_inside(texts, opened)))
 
     def without_labels(self, labels: np.ndarray) -> Instance:
         """With labels that score 0."""

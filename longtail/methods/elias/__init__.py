@@ -22,13 +22,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus
-from longtail.encoders.encoder import expected
 from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import VARIANTS, Config, Variant, with_encoder
-from longtail.methods.elias.stages import prepare, weighed
-from longtail.train.need import WITH_TORCH, Need
 
 if TYPE_CHECKING:
+    from longtail.train.need import Need
     from longtail.train.run import Run
 
 __all__ = ["OVER_RANKS", "VARIANTS", "Config", "fit", "need"]
@@ -38,6 +36,8 @@ OVER_RANKS = True  # can train on several ranks (ranks.py)
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "learned") -> Elias:
     """Learn vocabulary and clusters, train stage 1, build the graph, train stage 2."""
+    from longtail.methods.elias.stages import prepare, weighed
+
     config = with_encoder(config)
     data = prepare(corpus, config, run)
     if variant == "one-vs-all":
@@ -52,6 +52,9 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "learned") 
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimate resources from encoder size and text lengths."""
+    from longtail.encoders.cost import expected
+    from longtail.train.need import WITH_TORCH, Need
+
     takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
     n_labels, n_clusters = corpus.n_labels, max(1, 2 * corpus.n_labels // config.labels_per_cluster)
     edges = n_clusters * min(n_labels, config.edges or 10 * config.labels_per_cluster)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, unit_explained, vectors_of
-from longtail.features.described import Described
 from longtail.invariants import Unsound
 from longtail.rankers.clustered import Clustered
 from longtail.rankers.graphed import Graphed
 from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons
+
+if TYPE_CHECKING:
+    from longtail.features.described import Described
 
 
 @dataclass(frozen=True)

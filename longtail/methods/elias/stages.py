@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from longtail.corpus import Corpus
-from longtail.features.bags import beside_dense
+from longtail.features.bags import Reader, beside_dense
 from longtail.features.labels import label_text_bags
-from longtail.features.reading import Reader
 from longtail.index.clusters import Clusters
 from longtail.methods.elias.model import Elias
 from longtail.methods.elias.settings import Config

@@ -24,12 +24,10 @@ from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, LabelSet, Texts
 from longtail.methods.gudn.settings import VARIANTS, Config, Variant
-from longtail.methods.shared.clustered import stages
 from longtail.methods.shared.clustered.model import ClusteredEncoder
-from longtail.methods.shared.preparation import refuse_without_text
-from longtail.train.need import Need
 
 if TYPE_CHECKING:
+    from longtail.train.need import Need
     from longtail.train.run import Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
@@ -37,8 +35,11 @@ __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") -> ClusteredEncoder:
     """Tokenize texts and label names, cluster labels if many, then train encoder and heads with guides."""
+    from longtail.methods.shared.clustered.stages import prepare
+    from longtail.methods.shared.preparation import refuse_without_text
+
     refuse_without_text(corpus)  # label names are read whatever guides
-    data = stages.prepare(corpus, config, run)
+    data = prepare(corpus, config, run)
     if config.guided and variant == "names":
         warn_of_symbols(corpus.label_set, run)
     names = data.source.names(as_words(corpus.label_set.names), config.label_tokens)
@@ -79,5 +80,8 @@ def warn_of_symbols(label_set: LabelSet, run: Run) -> None:
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimate as for LightXML, with a second text per document in training."""
+    from longtail.methods.shared.clustered import stages
+    from longtail.train.need import Need
+
     one = stages.need(corpus, config)
     return Need(one.parameters, 2 * one.memory if config.guided else one.memory, one.disk)

@@ -23,15 +23,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus
-from longtail.encoders.encoder import BAG, expected
-from longtail.features.reading import Reader
 from longtail.methods.lightdxml.model import LightDXML
 from longtail.methods.lightdxml.settings import VARIANTS, Config, Variant
-from longtail.methods.lightdxml.stages import choose_beta, with_labels_as_documents
-from longtail.methods.shared.preparation import refuse_unlabelled
-from longtail.train.need import WITH_TORCH, Need
 
 if TYPE_CHECKING:
+    from longtail.train.need import Need
     from longtail.train.run import Run
 
 __all__ = ["VARIANTS", "Config", "fit", "need"]
@@ -39,8 +35,12 @@ __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "cycle") -> LightDXML:
     """Learn the vocabulary; train label vectors, shortlists and classifiers in turn; choose β."""
+    from longtail.encoders.encoder import BAG
     from longtail.encoders.learn.encoder import source_of
+    from longtail.features.bags import Reader
     from longtail.methods.lightdxml.learn import learn
+    from longtail.methods.lightdxml.stages import choose_beta, with_labels_as_documents
+    from longtail.methods.shared.preparation import refuse_unlabelled
 
     train, valid = corpus.hold_out(config.valid_documents if config.beta is None else 0, config.seed)
     refuse_unlabelled(train)
@@ -68,6 +68,9 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "cycle") ->
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimate resources from encoder size and text lengths; checked against measured runs."""
+    from longtail.encoders.cost import expected
+    from longtail.train.need import WITH_TORCH, Need
+
     takes = expected(corpus.documents, config.encoding, config.optim.batch_size)
     parameters = takes.parameters + takes.dim * (min(corpus.n_labels, 50_000) + 2 * corpus.n_labels + takes.dim)
     documents = len(corpus) + corpus.n_labels * (config.label_text == "all")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from longtail.corpus import Documents
 from longtail.encoders.encoder import Encoder, vectors_of
-from longtail.features.described import Described
 from longtail.index.nearest import Nearest
 from longtail.invariants import Number, agree, check_indices
 from longtail.judge.ensemble import average
 from longtail.rankers.fusion import Fusion
-from longtail.rankers.label_rows import LabelRows
-from longtail.rankers.unseen import NEIGHBOURS, unseen_rows
+from longtail.rankers.label_rows import NEIGHBOURS, LabelRows
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, average_of, nothing_proposed
 from longtail.shortlist import Shortlist
+
+if TYPE_CHECKING:
+    from longtail.features.described import Described
 
 RERANKED = 100  # labels that a re-ranker looks at
 
@@ -45,7 +46,7 @@ class Reranker:
     def with_labels(self, new: Described, near: np.ndarray) -> Reranker:
         """With new labels, each like those near it."""
         texts = new.summary(vectors_of(self.encoder, new.with_known))
-        return replace(self, labels=self.labels.append(*unseen_rows(self.labels, texts, near)))
+        return replace(self, labels=self.labels.with_unseen(texts, near))
 
 
 NEAREST = 8 * NEIGHBOURS  # labels among which the neighbours of a new one are looked for
@@ -92,7 +93,7 @@ class LightDXML:
         """With new labels, found near the mean of their texts."""
         texts = new.summary(vectors_of(self.encoder, new.with_known))
         near = self.fusion.rank(texts.means, self.nearest.find(texts.means, NEAREST), NEIGHBOURS).labels
-        rows = self.fusion.labels.append(*unseen_rows(self.fusion.labels, texts, near))
+        rows = self.fusion.labels.with_unseen(texts, near)
         nearest = self.nearest.with_labels(self.n_labels, texts.means)
         reranker = None if self.reranker is None else self.reranker.with_labels(new, near)
         return replace(self, nearest=nearest, fusion=replace(self.fusion, labels=rows), reranker=reranker)

@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus
 from longtail.methods.lightxml.settings import VARIANTS, Config, Variant
-from longtail.methods.shared.clustered import stages
 from longtail.methods.shared.clustered.model import ClusteredEncoder
-from longtail.train.need import Need
 
 if TYPE_CHECKING:
+    from longtail.train.need import Need
     from longtail.train.run import Run
 
 __all__ = ["OVER_RANKS", "VARIANTS", "Config", "fit", "need"]
@@ -37,7 +36,9 @@ OVER_RANKS = True  # can train on several ranks (ranks.py)
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "dynamic") -> ClusteredEncoder:
     """Tokenize, cluster labels, then train encoder and heads together."""
-    data = stages.prepare(corpus, config, run)
+    from longtail.methods.shared.clustered.stages import prepare
+
+    data = prepare(corpus, config, run)
     if variant == "dynamic":
         from longtail.methods.lightxml.learn import learn
 
@@ -49,4 +50,6 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "dynamic") 
 
 def need(corpus: Corpus, config: Config) -> Need:
     """Estimate resources from encoder size and text lengths."""
+    from longtail.methods.shared.clustered import stages
+
     return stages.need(corpus, config)

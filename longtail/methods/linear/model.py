@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from longtail.corpus import PAD, Documents
 from longtail.features.bags import Bags
-from longtail.features.described import Described
 from longtail.index.clusters import Tree
 from longtail.invariants import Array, Number, Unsound, agree, check_each_once, check_indices, check_rising_in_runs
 from longtail.judge.ensemble import average
 from longtail.kernels import descent as kernels
 from longtail.kernels.borders import check_rows
-from longtail.kernels.csr import Rows, frozen, rows_of
 from longtail.kernels.sparse_scores import open_nodes
 from longtail.kernels.threads import PerThread, in_slices
 from longtail.methods.linear.answering import Answering
-from longtail.methods.linear.explaining import Explaining
 from longtail.rankers.frequent import where_empty, without
-from longtail.rankers.label_rows import SILENT
-from longtail.ranking import Ranking
+from longtail.ranking import SILENT, Ranking
 from longtail.reasons import Reasons, average_of
-from longtail.sparse import sp
+from longtail.sparse import Rows, frozen, rows_of, sp
+
+if TYPE_CHECKING:
+    from longtail.features.described import Described
+    from longtail.methods.linear.explaining import Explaining
 
 POOL = 100  # every tree is asked for so many labels: one just below its k may lead in the mean
 
@@ -235,6 +235,8 @@ class Linear:
     @cached_property
     def _explaining(self) -> list[Explaining]:
         """What tells the reasons of every tree; never stored."""
+        from longtail.methods.linear.explaining import Explaining
+
         ways = [(descent.compiled, descent.tree, descent.beside.first) for descent in self.descents]
         return [Explaining(self.bags, *way, float(self.power)) for way in ways]
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from longtail.corpus import Corpus, Documents, LabelSet, Texts
 from longtail.encoders.encoder import BAG, Encoding
 from longtail.errors import CorpusError
+from longtail.features.bags import Reader
 from longtail.features.labels import MOST, label_centroids, label_features
-from longtail.features.reading import Reader
 from longtail.features.tfidf import TfidfOptions
-from longtail.index.clusters import Clusters, balanced_clusters
+from longtail.index.balanced import balanced_clusters
+from longtail.index.clusters import Clusters
 from longtail.sparse import sp
 
 if TYPE_CHECKING:

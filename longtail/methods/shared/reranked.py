@@ -21,14 +21,14 @@ import numpy as np
 
 from longtail.config import setting
 from longtail.corpus import PAD, Corpus, Documents
-from longtail.encoders.encoder import Encoding, expected
+from longtail.encoders.cost import expected
+from longtail.encoders.encoder import Encoding
 from longtail.errors import ConfigError
 from longtail.features.bags import Bags, beside_dense, features_expected
 from longtail.features.described import Described
 from longtail.features.tfidf import TfidfOptions
 from longtail.invariants import Array, Number, Unsound, agree
 from longtail.judge.calibration import Tuning
-from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.reranking import FAINT, Classifiers, Reranker, no_tree
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import held_out
@@ -38,7 +38,7 @@ from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons, mixed
 from longtail.shortlist import Shortlist
-from longtail.sparse import sp
+from longtail.sparse import Rows, rows_of, sp
 from longtail.train.need import Need
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from longtail.corpus import PAD
 from longtail.data.batches import generator, longest_first, padded, prefetched, shuffled
 from longtail.encoders.learn.batches import BagTexts, Labelled, TokenTexts, positives
 from longtail.features.tokens import Tokens
-from longtail.kernels.csr import rows_of
+from longtail.sparse import rows_of
 
 LENGTHS = st.lists(st.integers(0, 9), max_size=40).map(np.array)
 

@@ -11,9 +11,8 @@ from torch import nn
 from longtail.encoders.bag import BLOCKS, GatedBlock, ResidualBlock, TokenBag
 from longtail.encoders.learn.bag import Block, LearningBag, Residual, bag, bag_plainly
 from longtail.encoders.learn.batches import BagTexts
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
-from longtail.kernels.csr import rows_of
+from longtail.features.bags import Bags, Reader
+from longtail.sparse import rows_of
 
 
 def drawn(seed: int, n_texts: int = 6, n_tokens: int = 10) -> sp.csr_array:

@@ -20,11 +20,11 @@ from longtail.corpus import Documents, Texts
 from longtail.errors import ModelError
 from longtail.features import bagging as module
 from longtail.features.bagging import Bagging
+from longtail.features.bags import Reader
 from longtail.features.characters import _tokenizers, normal_form
-from longtail.features.reading import Reader
 from longtail.features.tfidf import Tfidf, TfidfOptions
 from longtail.features.tokens import Subwords
-from longtail.kernels.csr import Rows
+from longtail.sparse import Rows
 
 SCRIPTS = [
     "The RED fox runs, runs and RUNS over 12 hills; été Été ETE naïve Straße STRASSE",

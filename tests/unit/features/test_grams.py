@@ -72,7 +72,7 @@ def test_other_languages_are_read_by_words(texts: list[str]):
 
 def test_where_pieces_are_learned_beside_words_nothing_changes():
     """Methods that learn pieces of words read such languages by them."""
-    from longtail.features.reading import Reader
+    from longtail.features.bags import Reader
     from longtail.features.tfidf import TfidfOptions
 
     documents = Documents.of(without_spaces("Chinese", 30, 1)[0])

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from longtail.corpus import Documents
 from longtail.errors import CorpusError
-from longtail.features.bags import Bags, of_unit_length
-from longtail.features.reading import Reader, tokens_expected
+from longtail.features.bags import Bags, Reader, of_unit_length, tokens_expected
 from longtail.features.tfidf import TfidfOptions
 
 TEXTS = ["low lower lowest", "slow low", "new newer newest", "a new low"]

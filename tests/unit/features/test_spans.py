@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from longtail.corpus import Documents, Texts
 from longtail.errors import CorpusError
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.features.spans import Places, ReadText, pieces_of, plain_places, spread_over_words, words_of
 from longtail.features.tfidf import TfidfOptions
 from longtail.features.tokens import Subwords, Words

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from longtail import store
 from longtail.errors import RunError
-from longtail.index.clusters import Clusters, Points, Tree, balanced_clusters, right_half, tree_over
+from longtail.index.balanced import Points, balanced_clusters, right_half, tree_over
+from longtail.index.clusters import Clusters, Tree
 from longtail.kernels import threads
 
 

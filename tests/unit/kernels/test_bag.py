@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.kernels.bag import bag_gradients, bag_sums
-from longtail.kernels.csr import rows_of
+from longtail.sparse import rows_of
 
 
 def random_bags(n_bags: int, n_tokens: int, seed: int) -> sp.csr_array:

@@ -16,14 +16,12 @@ from longtail import kernels
 from longtail.corpus import PAD
 from longtail.features.bagging import NOT_GIVEN, Bagging
 from longtail.kernels import bags
-from longtail.kernels.bag import bag_gradients, bag_sums
+from longtail.kernels.bag import Encoding, bag_gradients, bag_sums
 from longtail.kernels.candidates import top_of_candidates
 from longtail.kernels.cosines import cosines
-from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.descent import Level, Walk, open_rows, path_for, rank_rows, rank_texts
 from longtail.kernels.dropout import dropped
 from longtail.kernels.dual import Problem, solve, train_block
-from longtail.kernels.encoding import Encoding
 from longtail.kernels.entries import entries
 from longtail.kernels.fusion import fused_top, weighed_top
 from longtail.kernels.gates import mixed, mixed_gradients
@@ -32,9 +30,9 @@ from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved, upper_half
 from longtail.kernels.hits import NOWHERE, SOUND, find_places
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, shortlist_gradients, shortlist_logits
 from longtail.kernels.label_search import beginning, containing, heads, signatures
-from longtail.kernels.levels import likeliest_in_levels
 from longtail.kernels.logistic import logistic
 from longtail.kernels.nearest import nearest
+from longtail.kernels.opening import likeliest_in_levels
 from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
 from longtail.kernels.reading import STATE, read_rows
 from longtail.kernels.reasons import paths_to, weights_of
@@ -55,6 +53,7 @@ from longtail.kernels.words import (
     spell_words,
     with_room,
 )
+from longtail.sparse import Rows, rows_of
 
 
 def in_eight_bits(rows: Rows) -> Rows:

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import longtail
-from longtail.kernels.compiled import compiled
-from longtail.kernels.notice import KEPT, NOT_KEPT, Notice, telling
-from longtail.kernels.notice import notice as real_notice
+from longtail.kernels.compiled import KEPT, NOT_KEPT, Notice, compiled, telling
+from longtail.kernels.compiled import notice as real_notice
 from longtail.kernels.threads import in_threads
 
 PACKAGE = Path(longtail.__file__).parent
@@ -79,7 +78,7 @@ def test_under_make_bounds_a_loop_that_leaves_its_array_is_an_error_in_any_threa
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
-    monkeypatch.setattr("longtail.kernels.notice.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("longtail.kernels.compiled.time.monotonic", lambda: now[0])
     return now
 
 

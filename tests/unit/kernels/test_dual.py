@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from numba import njit
 from sklearn.svm import LinearSVC
 
-from longtail.kernels.csr import rows_of
 from longtail.kernels.dual import Problem, solve, train_block
+from longtail.sparse import rows_of
 
 EXACT = Problem(cost=1.0, bias=1.0, tolerance=1e-4, max_passes=2000, seed=0)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtail.kernels.csr import Rows
-from longtail.kernels.encoding import ON_DESK, Encoding
+from longtail.kernels.bag import ON_DESK, Encoding
 from longtail.precision import as_floats, stored_as
+from longtail.sparse import Rows
 
 
 def made(gated: bool, precision: str = "fp32", dim: int = 21) -> tuple[Encoding, tuple]:

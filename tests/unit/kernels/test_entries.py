@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels.cosines import cosines
-from longtail.kernels.csr import rows_of
 from longtail.kernels.entries import entries
+from longtail.sparse import rows_of
 
 
 def matrix(rows: int, columns: int, seed: int = 0) -> sp.csr_array:

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtail.kernels.csr import rows_of
 from longtail.kernels.halves import LEFT, NEITHER, RIGHT, halved, upper_half
+from longtail.sparse import rows_of
 
 MEMBERS = np.array([1, 3, 4, 6, 7], np.int32)
 

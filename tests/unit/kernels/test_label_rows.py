@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from longtail.corpus import PAD
 from longtail.kernels.label_rows import likeliest, likeliest_for_many, shortlist_gradients, shortlist_logits
-from longtail.kernels.levels import likeliest_in_levels
+from longtail.kernels.opening import likeliest_in_levels
 from longtail.kernels.tables import Members, Table, rank_members
 from longtail.precision import FP32, INT8, as_floats, stored_as
 

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.features.bags import of_unit_length
-from longtail.kernels.csr import rows_of
 from longtail.kernels.nearest import nearest
+from longtail.sparse import rows_of
 
 
 def unit_rows(n_rows: int, seed: int) -> sp.csr_array:

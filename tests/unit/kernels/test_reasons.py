@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
-from longtail.kernels.csr import rows_of
 from longtail.kernels.reasons import paths_to, weights_of
+from longtail.sparse import rows_of
 
 
 def test_weights_are_those_of_the_dense_matrix_whatever_the_order_inside_a_row():

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from longtail.corpus import PAD
 from longtail.kernels.candidates import top_of_candidates
-from longtail.kernels.csr import Rows, rows_of
 from longtail.kernels.reranking import Classifiers, Reranker, Tree, no_tree
 from longtail.kernels.score_tree import shares_at_leaves
+from longtail.sparse import Rows, rows_of
 
 # Asks for the ranker's belief, then for the number of documents.
 TREE = Tree(

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
-from longtail.kernels.csr import rows_of
 from longtail.kernels.sparse_scores import open_nodes, score_candidates
+from longtail.sparse import rows_of
 
 N_DOCUMENTS, N_FEATURES, N_NODES = 30, 20, 6
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from longtail.corpus import PAD
-from longtail.kernels.csr import rows_of
 from longtail.kernels.top import top_of_rows
+from longtail.sparse import rows_of
 
 
 def plain_top(scores: sp.csr_array, k: int) -> list[list[tuple[int, float]]]:

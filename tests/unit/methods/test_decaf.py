@@ -19,8 +19,7 @@ from longtail.encoders.label_texts import TextRows, row_directions
 from longtail.encoders.learn.encoder import BagSource, TokenSource
 from longtail.encoders.pretrained import pretrained
 from longtail.encoders.transformer import TransformerReading
-from longtail.features.bags import Bags
-from longtail.features.reading import Reader
+from longtail.features.bags import Bags, Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
 from longtail.methods.decaf.learn import Data, Meetings, Network, first_pool, started, trained

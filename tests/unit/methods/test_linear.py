@@ -13,11 +13,11 @@ from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
 from longtail.index.clusters import Tree
 from longtail.invariants import Unsound
-from longtail.kernels.csr import rows_of
 from longtail.methods import linear
 from longtail.methods.linear import Config, Linear, fit, need
 from longtail.methods.linear.model import BIAS, LENGTH, reach
 from longtail.new_label import NewLabel
+from longtail.sparse import rows_of
 from longtail.train.run import open_run
 from tests.planted import word
 

@@ -7,11 +7,11 @@ import scipy.sparse as sp
 from longtail import store
 from longtail.corpus import PAD
 from longtail.kernels import threads
-from longtail.kernels.csr import rows_of
 from longtail.kernels.dual import Problem, solve
 from longtail.rankers import sparse_linear
 from longtail.rankers.sparse_linear import SparseLinear, train
 from longtail.shortlist import Shortlist
+from longtail.sparse import rows_of
 
 N_DOCUMENTS, N_FEATURES, N_LABELS = 120, 30, 21
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from longtail import fit
 from longtail.corpus import PAD, Corpus, Documents, Splits
 from longtail.errors import RunError
-from longtail.kernels.notice import KEPT
+from longtail.kernels.compiled import KEPT
 from longtail.ranking import Ranking
 from longtail.train.health import check_answers, check_vectors, suspects
 from tests.unit.train.runs import opened

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from longtail.corpus import Corpus, Documents, LabelSet
-from longtail.encoders.encoder import BAG, Encoder, expected
+from longtail.encoders.cost import expected
+from longtail.encoders.encoder import BAG, Encoder
 from longtail.features.bags import features_expected
 from longtail.features.labels import centroid_bytes, label_text_bags
 from longtail.features.tfidf import Tfidf

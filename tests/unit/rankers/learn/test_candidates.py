@@ -14,7 +14,6 @@ from torch import nn
 from longtail.corpus import PAD
 from longtail.encoders.learn.batches import BagTexts, TokenTexts
 from longtail.features.tokens import Tokens
-from longtail.kernels.csr import rows_of
 from longtail.rankers.learn.candidates import (
     MANY,
     SIZE,
@@ -29,6 +28,7 @@ from longtail.rankers.learn.candidates import (
     table_rows,
     together,
 )
+from longtail.sparse import rows_of
 
 # Document 0 has labels 1 and 4, document 1 has none, document 2 has label 2.
 TRUE = sp.csr_array(np.array([[0, 1, 0, 0, 1, 0], [0] * 6, [0, 0, 1, 0, 0, 0]], np.float32))
