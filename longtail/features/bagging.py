@@ -19,9 +19,8 @@ from longtail.features.tokens import Subwords, Tokens, chunks
 from longtail.invariants import Unsound
 from longtail.kernels import bags
 from longtail.kernels.bags import FULL, NEW_CHARACTER, NEW_LETTER, ODD_LETTER
-from longtail.kernels.reading import SHIFT, STATE, USED, WHY, read_rows
+from longtail.kernels.reading import LONGEST, SHIFT, STATE, USED, WHY, fill_trie, read_rows
 from longtail.kernels.threads import in_threads
-from longtail.kernels.wordpiece import LONGEST, fill_trie
 from longtail.kernels.words import FREE, UNKNOWN, Table, enter_pairs, enter_terms
 from longtail.progress import counting
 from longtail.sparse import Rows, frozen

@@ -18,7 +18,7 @@ import numpy as np
 
 from longtail.corpus import Texts
 from longtail.errors import ModelError
-from longtail.kernels.wordpiece import LONGEST
+from longtail.kernels.reading import LONGEST
 from longtail.kernels.words import (
     CODE_POINTS,
     NO_LETTER,

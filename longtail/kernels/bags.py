@@ -1,6 +1,6 @@
 """Texts to weighed bags in one pass over their bytes: tokens are counted, weighed by TF-IDF and brought to length 1.
 
-Two sides of a text are read: its words, and the WordPieces of its words (wordpiece.py).  A side counts its columns in
+Two sides of a text are read: its words, and the WordPieces of its words (reading.py).  A side counts its columns in
 `Room`, which holds no more than a vocabulary, however long the text is; `write_row` empties it again.  Nothing is
 allocated here.  Where a text needs Python, because a character is met for the first time or a letter has no simple
 lower case, reading stops there with a number that tells why; whoever called helps and goes on (features/bagging.py).

@@ -1,6 +1,6 @@
 """Where the tokens of one text stand in it, and which words have them: for explanations.
 
-What is counted in a text (bags.py, wordpiece.py) is found once more, with its place.  Words are what people read, runs
+What is counted in a text (bags.py, reading.py) is found once more, with its place.  Words are what people read, runs
 of word characters; features/spans.py says which share of a token each of them gets.  Only ASCII texts are read here,
 where bytes are characters.
 """
@@ -13,8 +13,8 @@ import numpy as np
 
 from longtail.kernels.bags import _known
 from longtail.kernels.compiled import compiled
+from longtail.kernels.reading import _APART, _BRACKET, _GONE, _PLAIN, LONGEST, _is_added, _pieces_of, _put
 from longtail.kernels.standalone import standalone
-from longtail.kernels.wordpiece import _APART, _BRACKET, _GONE, _PLAIN, LONGEST, _is_added, _pieces_of, _put
 from longtail.kernels.words import _ASCII, FREE, find_slot
 
 NOT_HERE = -1  # what `locate` returns for a text that is to be read otherwise

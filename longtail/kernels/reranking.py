@@ -34,7 +34,7 @@ class Classifiers(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """As rankers/fusion.py: ScoreTree declares; no nodes: there is none."""
+    """As rankers/score_tree.py: ScoreTree declares; no nodes: there is none."""
 
     columns: np.ndarray
     thresholds: np.ndarray

@@ -15,7 +15,7 @@ def shares_at_leaves(
 ) -> np.ndarray:  # fmt: skip
     """`shares` of the leaf of each label, (labels,) float32, given `numbers` (asked, labels) float32.
 
-    The tree, one entry a node, is what rankers/fusion.py: ScoreTree declares; `numbers` has what its columns ask for.
+    The tree, one entry a node, is what rankers/score_tree.py: ScoreTree declares; `numbers` has what columns ask for.
     """
     for part in (thresholds, yes, no, shares):
         check_shape(part, columns.shape, "nodes of a tree")

@@ -16,9 +16,9 @@ from longtail.corpus import Splits
 from longtail.index.graph import Graph, GraphIndex
 from longtail.methods.elias.model import Elias
 from longtail.methods.eliaspp import EliasPlusPlus
-from longtail.rankers.fusion import ScoreTree
 from longtail.rankers.graphed import Graphed
 from longtail.rankers.label_rows import LabelRows
+from longtail.rankers.score_tree import ScoreTree
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from longtail.methods.eliaspp import Config, EliasPlusPlus
 from longtail.methods.shared.preparation import held_out
 from longtail.methods.shared.reranked import choose_weight, grow_tree, hinge_beliefs, train_ranker
 from longtail.predict.predictor import Predictor
-from longtail.rankers.fusion import LEAF, ScoreTree
+from longtail.rankers.score_tree import LEAF, ScoreTree
 from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
 from longtail.sparse import rows_of

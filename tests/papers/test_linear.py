@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from longtail.features.labels import label_centroids
 from longtail.index.clusters import Tree
 from longtail.kernels.dual import Problem, solve
-from longtail.methods.linear import Descent, Level, nodes_of
+from longtail.methods.linear.model import Descent, Level
+from longtail.methods.linear.stages import nodes_of
 from longtail.sparse import rows_of
 
 ONE_PASS = Problem(cost=1.0, bias=0.0, tolerance=0.0, max_passes=1, seed=0)

@@ -33,7 +33,7 @@ from longtail.kernels.reranking import FAINT, Classifiers, Reranker, no_tree
 from longtail.methods.shared.choice import choose
 from longtail.methods.shared.preparation import held_out
 from longtail.rankers import sparse_linear
-from longtail.rankers.fusion import ScoreTree, fit_tree
+from longtail.rankers.score_tree import ScoreTree, fit_tree
 from longtail.rankers.sparse_linear import SparseLinear
 from longtail.ranking import Ranking
 from longtail.reasons import Contributions, Reasons, mixed

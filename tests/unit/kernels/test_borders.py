@@ -33,20 +33,21 @@ from longtail.kernels.label_search import beginning, containing, heads, signatur
 from longtail.kernels.logistic import logistic
 from longtail.kernels.nearest import nearest
 from longtail.kernels.opening import likeliest_in_levels
-from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened
-from longtail.kernels.reading import STATE, read_rows
-from longtail.kernels.reasons import paths_to, weights_of
+from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, nowhere, opened, paths_to
+from longtail.kernels.reading import STATE, fill_trie, read_rows
+from longtail.kernels.reasons import weights_of
 from longtail.kernels.row_adam import move_rows
 from longtail.kernels.score_tree import shares_at_leaves
 from longtail.kernels.sparse_scores import open_nodes, score_candidates
 from longtail.kernels.tables import Members, Table, likeliest_of, own_products, rank_members
-from longtail.kernels.terms import FREE, count_pairs, count_tokens, enter_pairs, find_slots
+from longtail.kernels.terms import count_pairs, count_tokens, find_slots
 from longtail.kernels.top import top_of_rows
-from longtail.kernels.wordpiece import fill_trie
 from longtail.kernels.words import (
     CODE_POINTS,
+    FREE,
     UNKNOWN,
     empty_table,
+    enter_pairs,
     enter_terms,
     fill_slots,
     number_words,

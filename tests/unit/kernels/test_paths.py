@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail.corpus import PAD
-from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, opened
+from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, opened, paths_to
 from longtail.kernels.tables import Table
 
 
@@ -122,3 +122,29 @@ def test_a_wider_beam_than_there_are_clusters_ends_in_pads():
     one = np.ones((1, 1), np.float32)
     clusters, beliefs = opened(Table(one, np.zeros(1, np.float32)), one, 1.0, 2)
     assert clusters.tolist() == [[0, PAD]] and beliefs.tolist() == [[1, 0]]
+
+
+def plain_paths(
+    edges: np.ndarray, scores: np.ndarray, clusters: np.ndarray, beliefs: np.ndarray, label: int, few: int
+) -> list[tuple[int, float]]:
+    found = []
+    for cluster, belief in zip(clusters.tolist(), beliefs):
+        if cluster != PAD and label in edges[cluster].tolist():
+            found.append((-float(belief * scores[cluster, edges[cluster].tolist().index(label)]), cluster))
+    return [(cluster, -less) for less, cluster in sorted(found)[:few]]
+
+
+def test_paths_are_the_best_ones_and_those_as_good_stand_by_the_number_of_the_cluster():
+    rng = np.random.default_rng(1)
+    edges = np.array([rng.permutation(30)[:12] for _ in range(20)], np.int32)
+    edges[:, 9:][rng.random((20, 3)) < 0.5] = PAD
+    scores = (rng.integers(1, 4, edges.shape) / 4).astype(np.float32)  # many are equal
+    clusters = np.append(rng.permutation(20)[:9], PAD).astype(np.int32)
+    beliefs = (rng.integers(1, 3, 10) / 2).astype(np.float32)
+    labels = np.arange(31, dtype=np.int32)  # the last one hangs nowhere
+    best, values = paths_to(edges, scores, clusters, beliefs, labels, 3)
+    for label in labels.tolist():
+        inside = best[label] != PAD
+        found = list(zip(best[label][inside].tolist(), values[label][inside].tolist()))
+        assert found == plain_paths(edges, scores, clusters, beliefs, label, 3)
+    assert (best[30] == PAD).all() and (values[30] == 0).all() and (best != PAD).any()

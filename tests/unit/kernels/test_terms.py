@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.terms import FREE, count_pairs, count_tokens
+from longtail.kernels.terms import count_pairs, count_tokens
+from longtail.kernels.words import FREE
 
 COMPILING = settings(deadline=None)  # the first example waits for the compiler
 

@@ -14,8 +14,8 @@ from longtail.features.described import Described
 from longtail.index.clusters import Tree
 from longtail.invariants import Unsound
 from longtail.methods import linear
-from longtail.methods.linear import Config, Linear, fit, need
-from longtail.methods.linear.model import BIAS, LENGTH, reach
+from longtail.methods.linear import Config, fit, need
+from longtail.methods.linear.model import BIAS, LENGTH, Linear, reach
 from longtail.new_label import NewLabel
 from longtail.sparse import rows_of
 from longtail.train.run import open_run

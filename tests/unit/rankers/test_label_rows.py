@@ -10,7 +10,9 @@ import pytest
 from longtail.corpus import PAD
 from longtail.errors import LongtailError
 from longtail.index.clusters import Clusters
-from longtail.kernels.graph_search import Links
+from longtail.kernels.fusion import fused_top
+from longtail.kernels.graph_search import Links, walk
+from longtail.kernels.paths import opened as opened_by_softmax
 from longtail.kernels.products import in_integers
 from longtail.precision import as_floats, stored_as
 from longtail.rankers.label_rows import Coarse, LabelRows
@@ -81,9 +83,9 @@ def test_more_labels_than_there_are_end_in_padding(rows: LabelRows, vectors: np.
 def test_a_softmax_is_cut_at_one(rows: LabelRows, vectors: np.ndarray):
     logits = plain(rows, vectors).astype(np.float64)
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    best = rows.top_by_softmax(vectors, 2.0, 2)
+    _, beliefs = opened_by_softmax(rows.table_for(vectors), vectors, 2.0, 2)
     expected = np.minimum(1, 2 * -np.sort(-shares, axis=1)[:, :2])
-    np.testing.assert_allclose(best.belief, expected, rtol=1e-5)
+    np.testing.assert_allclose(beliefs, expected, rtol=1e-5)
 
 
 def test_labels_of_opened_clusters_are_ranked_by_both_scores(rows: LabelRows, vectors: np.ndarray):
@@ -137,15 +139,16 @@ def test_parts_are_all_rows_once_and_copy_nothing(rows: LabelRows, parts: int):
 def test_a_shortlist_is_scored_by_both(rows: LabelRows, vectors: np.ndarray):
     shortlist = Shortlist(np.array([[3, 0, PAD]] * 5, np.int32), np.array([[0.5, 0.25, 0]] * 5, np.float32))
     expected = 0.75 * sigmoid(plain(rows, vectors)[:, [3, 0]]) + 0.25 * np.array([0.5, 0.25])
-    found = rows.top_fused(vectors, shortlist, 0.75, 2)
-    np.testing.assert_allclose(found.scores, -np.sort(-expected, axis=1), rtol=1e-5)
+    _, scores = fused_top(rows.table_for(vectors), vectors, shortlist.labels, shortlist.belief, 0.75, 2)
+    np.testing.assert_allclose(scores, -np.sort(-expected, axis=1), rtol=1e-5)
 
 
 def test_a_graph_that_links_all_labels_finds_the_nearest(rows: LabelRows, vectors: np.ndarray):
     links = np.array([[other for other in range(LABELS) if other != node] for node in range(LABELS)], np.int32)
     graph = Links(links.ravel(), np.arange(0, LABELS * 6 + 1, 6), np.array([0, 6]), 0, 0)
-    found = replace(rows, biases=np.zeros(LABELS, np.float32)).top_by_graph(vectors, graph, 3)
-    assert np.array_equal(found.labels, np.argsort(-(plain(rows, vectors) - rows.biases), axis=1)[:, :3])
+    table = replace(rows, biases=np.zeros(LABELS, np.float32)).table_for(vectors)
+    found, _ = walk(table, graph, vectors, 3)
+    assert np.array_equal(found, np.argsort(-(plain(rows, vectors) - rows.biases), axis=1)[:, :3])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
@@ -158,8 +161,8 @@ def test_scores_have_the_same_bits_alone_and_in_a_batch(precision: str, alone: i
     wanted = rng.integers(0, 301, (40, 9)).astype(np.int32)
     opened = Shortlist(np.array([[1, 0]] * 40, np.int32), rng.random((40, 2), np.float32))
     assert np.array_equal(rows.logits(vectors, wanted)[one], rows.logits(vectors[one], wanted[one]))
-    for ask in (lambda v: rows.top(v, 9), lambda v: rows.top_by_softmax(v, 3.0, 9)):
-        assert np.array_equal(ask(vectors).belief[one], ask(vectors[one]).belief)
+    for ask in (lambda v: rows.top(v, 9).belief, lambda v: opened_by_softmax(rows.table_for(v), v, 3.0, 9)[1]):
+        assert np.array_equal(ask(vectors)[one], ask(vectors[one]))
     few = Shortlist(opened.labels[one], opened.belief[one])
     assert np.array_equal(
         inside.top_inside(vectors, opened, 9).scores[one], inside.top_inside(vectors[one], few, 9).scores

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from longtail import store
 from longtail.errors import MissingExtraError
-from longtail.rankers.fusion import LEAF, SMALLEST_LEAF, ScoreTree, fit_tree
+from longtail.rankers.score_tree import LEAF, SMALLEST_LEAF, ScoreTree, fit_tree
 
 # "Is the first number at most 0.5?" yes: "is the second at most 3?"; no: a leaf.
 BY_HAND = ScoreTree(
