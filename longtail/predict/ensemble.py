@@ -22,12 +22,11 @@ from longtail.judge.ensemble import average, shares
 from longtail.predict.explain import reasons_of
 from longtail.predict.labels import label_digest
 from longtail.predict.predictor import About, Predictor, model_of
-from longtail.predict.saving import WEIGHTS, member_place, write_model
+from longtail.predict.saving import ENSEMBLE, WEIGHTS, member_place, write_model
 from longtail.rankers.joint import Joint
 from longtail.ranking import Ranking
 from longtail.reasons import Reasons, average_of
 
-ENSEMBLE = "ensemble"
 JOINT = "joint"  # what model.json holds of a joint score
 
 

@@ -15,10 +15,10 @@ from longtail.config import explain
 from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Threshold
 from longtail.methods import method
-from longtail.predict.ensemble import ENSEMBLE, weights_of
+from longtail.predict.ensemble import weights_of
 from longtail.predict.opening import read_about
 from longtail.predict.predictor import About
-from longtail.predict.saving import ABOUT, member_place
+from longtail.predict.saving import ABOUT, ENSEMBLE, member_place
 
 SOUND = "sound"
 

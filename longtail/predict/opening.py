@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Calibration
 from longtail.methods import method
-from longtail.predict.ensemble import ENSEMBLE, JOINT, Ensemble, weights_of
 from longtail.predict.kept import KeptDocuments
 from longtail.predict.labels import LabelFile
 from longtail.predict.predictor import About, Predictor, Ranks
-from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, KEPT, OWN, READABLE, WEIGHTS, member_place
-from longtail.rankers.joint import Joint
+from longtail.predict.saving import ABOUT, CALIBRATION, COUNTS, ENSEMBLE, KEPT, OWN, READABLE, WEIGHTS, member_place
+
+if TYPE_CHECKING:
+    from longtail.predict.ensemble import Ensemble
 
 
 def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
@@ -101,6 +102,9 @@ def _read_state(directory: Path, name: str, state: Any, depth: int) -> Ranks:  #
 
 
 def _read_ensemble(directory: Path, state: Any, depth: int) -> Ensemble:  # noqa: ANN401
+    from longtail.predict.ensemble import JOINT, Ensemble, weights_of  # most models are none
+    from longtail.rankers.joint import Joint
+
     if depth >= DEEPEST:
         raise ModelError(f"{directory}: an ensemble inside more than {DEEPEST} others")
     weights, joint = weights_of(directory, state), None

@@ -37,6 +37,7 @@ ABOUT, WEIGHTS, CALIBRATION = "model.json", "weights.safetensors", "calibration.
 OWN = "own_labels.safetensors"
 KEPT = "documents"  # a directory of its own: its vocabulary is not the model's
 COUNTS = "label_counts.npy"
+ENSEMBLE = "ensemble"  # in the place of a method
 
 
 def write_model(predictor: Predictor, directory: Path) -> None:

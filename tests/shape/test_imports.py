@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import longtail
+
 PACKAGE = Path(__file__).parents[2] / "longtail"
 
 # A module may import from its own step and from those left of it.
@@ -16,8 +18,8 @@ FLOW = [
     {"errors", "progress", "reasons", "sparse"}, {"columns", "label_cells"},
     {"config", "corpus", "frames"}, {"new_label"},
     {"invariants", "precision", "presets", "ranks"}, {"kernels", "store"}, {"data"},
-    {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"}, {"rankers.label_rows"}, {"index"},
-    {"rankers"}, {"judge.frequencies", "judge.gains"},
+    {"features"}, {"encoders"}, {"shortlist", "ranking"}, {"index.clusters"},
+    {"rankers.label_rows", "rankers.unseen"}, {"index"}, {"rankers"}, {"judge.frequencies", "judge.gains"},
     {"judge.metrics", "judge.ensemble", "judge.calibration"}, {"train"}, {"methods"}, {"predict"}, {"judge"}, {"auto"},
     {"report"}, {"sklearn", "serve"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
@@ -122,12 +124,43 @@ def test_no_two_modules_of_a_method_import_each_other(path: Path):
     assert [other for other in imported_modules(path) if path in imported_modules(other)] == []
 
 
-def test_a_method_that_answers_loads_few_modules():
-    """What a reader of ELIAS may have to open, beside kernels, which have plain twins in the tests."""
-    code = "import sys, longtail.methods.elias; print(*(m for m in sys.modules if m.startswith('longtail.')))"
+PACKAGED = [path for path in METHOD_MODULES if path.name == "__init__.py" and path.with_name("settings.py").is_file()]
+PACKAGED = [path for path in PACKAGED if path.parent.parent.name == "methods"]  # those of linear, decaf, …
+
+
+@pytest.mark.parametrize("path", PACKAGED, ids=lambda path: path.parent.name)
+def test_a_method_loads_what_answers_and_imports_what_learns_when_it_learns(path: Path):
+    """At its top, `__init__.py` imports the model and the settings; `fit` and `need` import what they call."""
+    own = ("longtail", "methods", path.parent.name)
+    known = {(*own, "settings"), (*own, "model"), ("longtail", "methods", "shared", "clustered", "model")}
+    ours = {tuple(name.split(".")) for node in at_top(path) for name in names_of(node) if name.startswith("longtail")}
+    assert {name[:-1] for name in ours} <= known | {("longtail", "corpus")}
+
+
+@pytest.mark.parametrize("path", PACKAGED, ids=lambda path: path.parent.name)
+def test_a_method_that_answers_loads_few_modules(path: Path):
+    """What a reader of a method may have to open; a package whose `__init__.py` is one docstring is nothing to read."""
+    code = f"import sys, longtail.methods.{path.parent.name}; print(*(m for m in sys.modules if m[:9] == 'longtail.'))"
     loaded = [file_of(name.split(".")[1:]) for name in fresh(code).split()]
-    read = [path for path in loaded if path.name != "__init__.py" and dotted(path)[0] != "kernels"]
-    assert len(read) < 45
+    assert len([path for path in loaded if len(ast.parse(path.read_text("utf-8")).body) > 1]) < 45
+
+
+# What only learning, explaining, adding labels, an ensemble or a transformer asks for.
+ASIDE = {
+    "data.batches", "encoders.cost", "encoders.families", "features.described", "features.labels", "features.locating",
+    "features.spans", "features.terms", "index.balanced", "judge.metrics", "kernels.dual", "kernels.halves",
+    "kernels.label_rows", "kernels.located", "kernels.reasons", "methods.linear.explaining", "methods.linear.stages",
+    "methods.shared.preparation", "predict.ensemble", "predict.fit", "rankers.joint", "rankers.unseen", "train.run",
+}  # fmt: skip
+
+
+def test_an_opened_model_that_answers_loads_nothing_else(tmp_path: Path):
+    model = longtail.fit("linear", longtail.Corpus.of(["a few words", "some others"], [["x"], ["y"]]))
+    model.save(tmp_path / "model")
+    code = "import sys, longtail; print(longtail.open({!r}).predict(['words'])[0][0].name, *sys.modules)"
+    first, *loaded = fresh(code.format(str(tmp_path / "model"))).split()
+    assert first == "x" and {".".join(dotted(path)) for path in MODULES} >= ASIDE
+    assert ASIDE & {name.removeprefix("longtail.") for name in loaded} == set()
 
 
 def test_no_drawer_for_everything():

@@ -54,7 +54,7 @@ def test_a_nan_stays_a_nan():
     assert np.isnan(sums[0, 0]) and sums[0, 1] == 0.5
 
 
-# -- through a block: the block, linear around a bag, says exactly what its tokens add -----------------------------------
+# -- through a block, which around a bag is linear: what tokens add is exact -------------------------------------------
 
 
 def made(gated: bool, precision: str = "fp32", dim: int = 21) -> tuple[Encoding, tuple]:
@@ -71,10 +71,10 @@ def bag(*tokens: int) -> Rows:
     return np.array([0, len(tokens)]), np.array(tokens, np.int32), weights
 
 
-def plain(parts: tuple, given: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def plain(parts: tuple, read: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values (rows, tokens) and constants (rows,) by the block's derivative at the sum of the bag."""
     vectors, residual, offset, identity = parts
-    total = given[2] @ vectors[given[1]]
+    total = read[2] @ vectors[read[1]]
     inner, positive = residual @ np.maximum(total, 0) + offset, total > 0
     if identity is None:
         kept = rows * (inner > 0)
@@ -82,7 +82,7 @@ def plain(parts: tuple, given: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.n
     else:
         kept = rows * (identity * total + inner > 0)
         directions = identity * kept + (kept @ residual) * positive
-    return (directions @ vectors[given[1]].T) * given[2], kept @ offset
+    return (directions @ vectors[read[1]].T) * read[2], kept @ offset
 
 
 @pytest.mark.parametrize("gated", [True, False])
@@ -90,22 +90,22 @@ def plain(parts: tuple, given: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.n
 def test_tokens_and_constant_add_up_to_the_product(gated: bool, precision: str):
     encoding, parts = made(gated, precision)
     rows = np.random.default_rng(1).standard_normal((3, 21)).astype(np.float32)
-    for given in (bag(3, 7, 8, 39), bag(5), bag()):
-        vector, values, constants, logits = encoding.explained(given, rows)
-        np.testing.assert_array_equal(vector, encoding(given))
+    for read in (bag(3, 7, 8, 39), bag(5), bag()):
+        vector, values, constants, logits = encoding.explained(read, rows)
+        np.testing.assert_array_equal(vector, encoding(read))
         np.testing.assert_allclose(values.sum(axis=1) + constants, rows @ vector[0], atol=1e-4)
         np.testing.assert_allclose(logits, rows @ vector[0], atol=1e-5)
-        for one, other in zip((values, constants), plain(parts, given, rows)):
+        for one, other in zip((values, constants), plain(parts, read, rows)):
             np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_a_bag_is_read_the_same_alone_and_in_a_batch_however_long_it_is():
     encoding, _ = made(True)
     many = bag(*(np.arange(ON_DESK + 5) % 40).tolist())
-    for given in (bag(3, 7, 8, 39), many):
-        _, tokens, weights = given
+    for read in (bag(3, 7, 8, 39), many):
+        _, tokens, weights = read
         two = np.array([0, len(tokens), 2 * len(tokens)]), np.tile(tokens, 2), np.tile(weights, 2)
-        np.testing.assert_array_equal(encoding(given)[0], encoding(two)[1])
+        np.testing.assert_array_equal(encoding(read)[0], encoding(two)[1])
 
 
 def test_bags_that_are_mistaken_are_refused():
