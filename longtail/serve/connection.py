@@ -68,7 +68,7 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Count what arrives before the headers are complete."""
         self._read = time.perf_counter()
-        self.guard.latest.let_in(self)  # what it sent before comes first
+        self.guard.latest.settle(self)  # what it sent before comes first
         if not (self._resting and self._is_free() and self._shed(data)):
             self.let_in(data)
 
@@ -151,20 +151,22 @@ class Connection(HttpToolsProtocol):
 
         Where one may wait, it is the latest of those that are read together: it has waited least.
         """
-        queue = self.guard.state.queue
-        full = queue.full
-        refusal = self.guard.known.find(data) if full or queue.overloaded else None
+        queue, latest = self.guard.state.queue, self.guard.latest
+        full = not latest.busy and queue.full
+        refusal = self.guard.known.find(data) if latest.busy or full or queue.overloaded else None
         if refusal is None or self.transport.is_closing():
             return False
         if full:
             self.refuse_known(refusal)
         else:
-            self.guard.latest.keep(self, data, refusal)
+            latest.keep(self, data, refusal)
         return True
 
     def refuse_known(self, refusal: Refusal) -> None:
         """Refuse what was not parsed."""
         self._cancel_timer()
+        if self.transport.is_closing():
+            return
         self.transport.write(self._dated(refusal, refusal.kept))
         self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
         if self.timeout_keep_alive_task is None:
