@@ -115,12 +115,12 @@ class Latest:
     Others that are served first come, first served would wait until all that came before were answered or refused; the
     latest has waited least, and is answered nearly as soon as on an idle server.
 
-        read ─► keep the latest ─► let it in ─► answer, write ─► refuse the others ─┐
-         ▲                                                                          │
-         └───────────────────────── while any was kept ─────────────────────────────┘
+        read, keep the latest ─► let it in ─► answer it, refuse the others ─┐
+         ▲                                                                  │
+         └────────────────────── while any was kept ────────────────────────┘
 
-    Each arrow is one turn of the event loop, which writes what was answered at the end of a turn.  Refusals would
-    otherwise be in the way of an answer twice: before the request is let in, and before its answer is written.
+    Each arrow leads to the next turn of the event loop, and all that arrived meanwhile is read between two turns.
+    Otherwise an answer would wait for refusals: of those that were read before it, and of those that were read after.
     """
 
     def __init__(self, room: Room):
@@ -148,7 +148,7 @@ class Latest:
 
     def _let_in(self) -> None:
         self._admit()
-        _soon(_soon, self._refuse)  # two turns on: the next answers, and writes the answer when it ends
+        _soon(self._refuse)  # after what answers
 
     def _admit(self) -> None:
         kept, self._kept = self._kept, None
