@@ -202,7 +202,8 @@ def warm_up(predictor: Predictor, grow: bool) -> None:
     """
     if not any(isinstance(part, Transformer) for part in parts_of(predictor.model)):
         with suppress(Exception):  # whoever asks for it hears of it
-            predictor.explain(NOBODY_S["text"])
+            for text in EXPLAINED:
+                predictor.explain(text)
     if grow:
         with suppress(Exception):
             predictor.add_labels([NOBODY_S]).rank(Documents.of(["", NOBODY_S["text"]]), 10)
@@ -211,6 +212,7 @@ def warm_up(predictor: Predictor, grow: bool) -> None:
 NOBODY_S: dict[str, Any] = {
     "id": "\0longtail", "name": "label of nobody", "text": "a label that nobody has", "examples": ["a text about it"],
 }  # fmt: skip
+EXPLAINED = NOBODY_S["text"], "\u00e9tiquette"  # words are found in another way where a text is not ASCII
 
 
 class Models:

@@ -124,7 +124,12 @@ def test_the_latest_of_those_that_are_read_together_is_let_in():
 
 def test_those_that_are_read_meanwhile_are_refused_after_the_answer():
     told, made_room = in_turns("ab", "cd", "e")
-    assert told == ["b is let in", "b is answered a is refused c is refused", "e is let in", "e is answered d is refused"]
+    assert told == [
+        "b is let in",
+        "b is answered a is refused c is refused",
+        "e is let in",
+        "e is answered d is refused",
+    ]
     assert made_room == 3
 
 
