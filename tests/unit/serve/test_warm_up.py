@@ -15,6 +15,7 @@ ASKED = """
 import sys, longtail
 from longtail.corpus import Documents
 from longtail.kernels.compiled import Kernel
+from longtail.serve.labelling import neighbourhood
 from longtail.serve.models import open_served, warm_up
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def compiled():
         for one in kernels.values()
     }
 
-predictor = open_served("linear", Path(sys.argv[1])).predictor
+served = open_served("linear", Path(sys.argv[1]))
+predictor = served.predictor
 warm_up(predictor, True)
 before = compiled()
 assert any(map(any, before.values()))
@@ -37,6 +39,8 @@ for text in ("", "a word", "caf\u00e9", "\u023a", "\U0001f600 \u4e2d\u6587", "a 
         predictor.rank(Documents.of([text]), k)
         predictor.rank(Documents.of([text, "a word"] * 16), k)
         predictor.explain(text, k).to_json()
+    served.search.find(text, 5)
+neighbourhood(served, 1)
 print(sorted(name for name, count in compiled().items() if count != before.get(name, (0, 0)) and any(count)))
 """
 
