@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from longtail.serve.guard import Guard
 from longtail.serve.meter import Meter
@@ -40,6 +40,7 @@ class Connection(HttpToolsProtocol):
         """A client connects; one too many is turned away."""
         super().connection_made(transport)
         self.leaving: set[asyncio.Future[Any]] = set()
+        self._answering: RequestResponseCycle | None = None  # `cycle` is the latest, which may wait behind it
         self._head = 0  # bytes of a request that began
         self._reason = "this is not HTTP"
         self._timer: asyncio.TimerHandle | None = None
@@ -62,6 +63,8 @@ class Connection(HttpToolsProtocol):
             self._unread.cancel()
         for future in list(self.leaving):
             future.cancel()
+        if self._answering is not None:
+            self._answering.disconnected = True
         super().connection_lost(exc)
         self.meter.gauge("connections", len(self.connections))
 
@@ -106,6 +109,10 @@ class Connection(HttpToolsProtocol):
             raise httptools.HttpParserError(self._reason)
         if not self._turned_away():
             super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - uvicorn's
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """A part of its body is there."""
