@@ -47,9 +47,10 @@ def beside(annif: Path, own: str, projects: list[str], texts: list[str], seconds
         asked = {"annif": (theirs, "demo")} | {project: (own, project) for project in projects}
         found = by_turns(asked | {"alone": (alone, "demo")}, texts, seconds)
     row = {f"{who} {what}": value for who, values in found.items() for what, value in values.items()}
-    for who in projects:
+    for who in (*projects, "alone"):
         for what in ("documents/s", "documents/s in batches"):
             row[f"{who}: ratio {what}"] = round(found[who][what] / found["annif"][what], 1)
+    for who in projects:
         for what in ("p50 ms", "p99 ms", "p50 of a batch ms", "p99 of a batch ms"):
             row[f"{who}: ratio {what}"] = round(found["annif"][what] / found[who][what], 1)
         for what in ("p50 ms", "p50 of a batch ms"):

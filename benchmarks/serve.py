@@ -1,7 +1,7 @@
 """The server under load, overload and faults; everything on this machine, over loopback.
 
     python -m benchmarks.serve [MODEL] [--quick] [--minutes 5] [--within 25] [--resume] [--only steady,…]
-                               [--annif VENV/bin/annif]
+                               [--annif VENV/bin/annif] [--schemathesis VENV/bin/schemathesis]
 
 Scenarios run in the order of their importance.  results/serve.json and results/serve.md are written as each ends, and
 keep what earlier runs measured of others.  --within leaves out what would take longer than the minutes that are left,
@@ -30,15 +30,15 @@ SCENARIOS = {
     "steady": rates.steady, "overload": overloads.overload, "overload_32": overloads.overload_32,
     "overload_256": overloads.overload_256, "batches": rates.batches, "annif": rates.annif, "kills": faults.kills,
     "reloads": faults.reloads, "corrupt": faults.corrupt, "crowd": faults.crowd, "full_disk": faults.full_disk,
-    "fuzz": faults.fuzz, "search": rates.search, "many": rates.many,
+    "fuzz": faults.fuzz, "schema": faults.schema, "search": rates.search, "many": rates.many,
 }  # fmt: skip
 MINUTES = {  # that a whole run of each takes, about; 1 where it is not said
-    "steady": 5.2, "batches": 5.2, "annif": 3, "kills": 2, "reloads": 2, "fuzz": 3, "many": 7,
+    "steady": 5.2, "batches": 5.2, "annif": 3, "kills": 2, "reloads": 2, "fuzz": 3, "schema": 9, "many": 7,
 }  # fmt: skip
 QUIET = 4.0  # load average that a machine may have from the scenario before
 AMOUNTS = {  # what a whole run does, and a quick one
     "seconds": (300.0, 20.0), "requests": (1_000_000, 20_000), "reloads": (100, 8), "kills": (20, 4),
-    "fuzz": (100_000, 5_000),
+    "fuzz": (100_000, 5_000), "seeds": (3, 1),
 }  # fmt: skip
 OVERLOAD = (
     ("refusals within 5 ms, p50", "refusal p50 ms"), ("refusals within 5 ms, p99", "refusal p99 ms"),
@@ -67,7 +67,15 @@ GOALS = (
     ("1,000 idle and 200 slow clients: 0 errors", "crowd", "errors"),
     ("full disk for logs: 0 errors", "full_disk", "errors"),
     ("10⁵ fuzzed requests: no 5xx", "fuzz", "5xx"),
+    ("schemathesis, own description: runs that found something", "schema", "openapi.json: runs that found something"),
+    ("schemathesis, Annif's: runs that found something", "schema", "openapi-annif.json: runs that found something"),
     ("search of 10⁶ labels ≤ 10 ms", "search", "slowest ms"),
+    (
+        "Annif: × documents/s that its client allows a server that only repeats an answer",
+        "annif",
+        "alone: ratio documents/s",
+    ),
+    ("Annif: the same in batches", "annif", "alone: ratio documents/s in batches"),
     ("Annif: ≥ 10 × documents/s, demo model", "annif", "demo: ratio documents/s"),
     ("Annif: ≥ 10 × documents/s in batches, demo model", "annif", "demo: ratio documents/s in batches"),
     ("Annif: ≥ 10 × documents/s, `linear`", "annif", "linear: ratio documents/s"),
@@ -112,6 +120,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--within", type=float, default=math.inf, help="minutes that all scenarios may take together")
     parser.add_argument("--rate", type=float, default=1000)
     parser.add_argument("--annif", type=Path, help="Annif's command, in an environment of its own")
+    parser.add_argument("--schemathesis", type=Path, help="its command, in an environment of its own")
     parser.add_argument("--only", default=",".join(SCENARIOS))
     options = parser.parse_args()
     options.until = time.monotonic() + 60 * options.within

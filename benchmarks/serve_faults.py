@@ -1,4 +1,4 @@
-"""Reloads, killed workers, damaged models, crowds, full disks and random requests, under load or not."""
+"""Reloads, killed workers, damaged models, crowds, full disks, and requests by chance, under load or not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -132,3 +133,32 @@ def fuzz(subject: Subject, options) -> dict:
         "wrong after": after.wrong,
         "errors after": after.errors,
     } | told
+
+
+def schema(subject: Subject, options) -> dict:
+    """Both descriptions, held against the server by schemathesis: 100 examples of each operation and seed."""
+    if options.schemathesis is None:
+        return {}
+    found, started = dict.fromkeys(SCHEMAS, 0), time.monotonic()
+    with serving(subject.place) as server, tempfile.TemporaryDirectory() as folder:
+        for schema in SCHEMAS:
+            for seed in range(1, options.seeds + 1):
+                words = [
+                    "run",
+                    f"http://127.0.0.1:{server.port}/{schema}",
+                    "--max-examples",
+                    "100",
+                    "--seed",
+                    str(seed),
+                ]
+                # Five dictionaries of /v1/detect-language take 13 s of processor time, and the server allows 60 s.
+                command = [str(options.schemathesis.absolute()), *words, "--request-timeout", "90"]
+                done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+                found[schema] += done.returncode != 0
+                if done.returncode:
+                    print(done.stdout, done.stderr, flush=True)
+    told = {f"{schema}: runs that found something": count for schema, count in found.items()}
+    return told | {"runs of each": options.seeds, "seconds": round(time.monotonic() - started)}
+
+
+SCHEMAS = ("openapi.json", "openapi-annif.json")

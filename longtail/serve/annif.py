@@ -112,7 +112,7 @@ async def suggest_batch(request: Request) -> Response:
     served = _served(state, request)
     _check_language(query, state)
     results = await _suggested(state, request, served, [text for text, _ in documents], limit, threshold)
-    answers = (f'{{"document_id": {json.dumps(id)}, "results": {all}}}' for (_, id), all in zip(documents, results))
+    answers = [f'{{"document_id": {id}, "results": {all}}}' for (_, id), all in zip(documents, results)]
     return Response(f"[{', '.join(answers)}]", media_type="application/json")
 
 
@@ -150,15 +150,14 @@ def _wanted(given: Fields) -> tuple[int, float]:
     return given.whole("limit", LIMIT, 0, 2**31 - 1), given.share("threshold", 0.0)
 
 
-def _document(at: int, one: object) -> tuple[str, str | None]:
+def _document(at: int, one: object) -> tuple[str, str]:
+    """Its text, and its id as JSON."""
     given = Fields(one, None, f"documents[{at}]", 400)
-    if not all(isinstance(value, str) for value in _metadata(given, at).values()):
-        raise Problem(400, f"documents[{at}].metadata must hold strings")
-    return given.string("text"), given.string("document_id") if "document_id" in given else None
-
-
-def _metadata(given: Fields, at: int) -> dict[str, Any]:
-    return Fields(given.given.get("metadata", {}), None, f"documents[{at}].metadata", 400).given
+    if "metadata" in given:
+        metadata = Fields(given.given["metadata"], None, f"documents[{at}].metadata", 400).given
+        if not all(isinstance(value, str) for value in metadata.values()):
+            raise Problem(400, f"documents[{at}].metadata must hold strings")
+    return given.string("text"), json.dumps(given.string("document_id")) if "document_id" in given else "null"
 
 
 def _check_language(given: Fields, state: State) -> None:
@@ -186,7 +185,7 @@ def _all_results(served: Served, rows: Sequence[Row], threshold: float) -> list[
 
 def _results(served: Served, row: Row, threshold: float) -> str:
     """Labels as Annif's subjects; those that score nothing are none."""
-    found = (f"{served.subject(at)}{score!r}}}" for at, score in row.above(threshold) if score > 0)
+    found = [f"{served.subject(at)}{score!r}}}" for at, score in row.above(threshold) if score > 0]
     return f"[{', '.join(found)}]"
 
 

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from longtail.serve.guard import Guard
 from longtail.serve.meter import Meter
@@ -40,6 +40,7 @@ class Connection(HttpToolsProtocol):
         """A client connects; one too many is turned away."""
         super().connection_made(transport)
         self.leaving: set[asyncio.Future[Any]] = set()
+        self._answering: RequestResponseCycle | None = None  # `cycle` is the latest, which may wait behind it
         self._head = 0  # bytes of a request that began
         self._reason = "this is not HTTP"
         self._timer: asyncio.TimerHandle | None = None
@@ -62,13 +63,15 @@ class Connection(HttpToolsProtocol):
             self._unread.cancel()
         for future in list(self.leaving):
             future.cancel()
+        if self._answering is not None:
+            self._answering.disconnected = True
         super().connection_lost(exc)
         self.meter.gauge("connections", len(self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Count what arrives before the headers are complete."""
         self._read = time.perf_counter()
-        self.guard.latest.let_in(self)  # what it sent before comes first
+        self.guard.latest.settle(self)  # what it sent before comes first
         if not (self._resting and self._is_free() and self._shed(data)):
             self.let_in(data)
 
@@ -106,6 +109,10 @@ class Connection(HttpToolsProtocol):
             raise httptools.HttpParserError(self._reason)
         if not self._turned_away():
             super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - uvicorn's
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """A part of its body is there."""
@@ -151,20 +158,22 @@ class Connection(HttpToolsProtocol):
 
         Where one may wait, it is the latest of those that are read together: it has waited least.
         """
-        queue = self.guard.state.queue
-        full = queue.full
-        refusal = self.guard.known.find(data) if full or queue.overloaded else None
+        queue, latest = self.guard.state.queue, self.guard.latest
+        full = not latest.busy and queue.full
+        refusal = self.guard.known.find(data) if latest.busy or full or queue.overloaded else None
         if refusal is None or self.transport.is_closing():
             return False
         if full:
             self.refuse_known(refusal)
         else:
-            self.guard.latest.keep(self, data, refusal)
+            latest.keep(self, data, refusal)
         return True
 
     def refuse_known(self, refusal: Refusal) -> None:
         """Refuse what was not parsed."""
         self._cancel_timer()
+        if self.transport.is_closing():
+            return
         self.transport.write(self._dated(refusal, refusal.kept))
         self.guard.refusals.count(refusal.route, refusal.status, time.perf_counter() - self._read)
         if self.timeout_keep_alive_task is None:

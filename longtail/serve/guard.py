@@ -38,7 +38,7 @@ class Guard:
         self._token = None if token is None else _digest(f"Bearer {token}".encode())
         self._running = 0
         self.refusals, self.known = Refusals(state.meter, state.log), KnownHeads()
-        self.latest = Latest(state.queue.make_room)
+        self.latest = Latest(state.queue)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from longtail import store
-from longtail.corpus import PAD, Documents
+from longtail.corpus import PAD, Documents, Label
 from longtail.encoders.transformer import Transformer
 from longtail.errors import LongtailError, ModelError
 from longtail.predict.opening import open_model
@@ -195,22 +195,25 @@ def pace_of(predictor: Predictor) -> Pace:
 
 
 def warm_up(predictor: Predictor, grow: bool) -> None:
-    """Compile what runs only for explanations and, where labels may be added, in models with labels added.
+    """Compile what runs only for explanations, searches of labels and, where they may be added, labels added.
 
     Without a cache on disk this takes seconds, which a request's deadline may not leave.  Transformers explain by
     torch, which takes seconds and memory whenever it is loaded; that is left to whoever asks.
     """
     if not any(isinstance(part, Transformer) for part in parts_of(predictor.model)):
         with suppress(Exception):  # whoever asks for it hears of it
-            predictor.explain(NOBODY_S["text"])
+            for text in EXPLAINED:
+                predictor.explain(text)
     if grow:
         with suppress(Exception):
             predictor.add_labels([NOBODY_S]).rank(Documents.of(["", NOBODY_S["text"]]), 10)
+    LabelSearch.of([Label(NOBODY_S["id"], NOBODY_S["name"])], np.ones(1)).find("label", 1)
 
 
 NOBODY_S: dict[str, Any] = {
     "id": "\0longtail", "name": "label of nobody", "text": "a label that nobody has", "examples": ["a text about it"],
 }  # fmt: skip
+EXPLAINED = NOBODY_S["text"], "\u00e9tiquette"  # words are found in another way where a text is not ASCII
 
 
 class Models:

@@ -98,36 +98,82 @@ class Reads(Protocol):
         """Refuse it without reading it."""
 
 
+class Room(Protocol):
+    """The queue."""
+
+    @property
+    def full(self) -> bool:
+        """Whether no request may wait; where it is so, one more counts as refused."""
+
+    def make_room(self) -> None:
+        """One was refused for the sake of a later one."""
+
+
 class Latest:
-    """Of the requests that are read together in an overload the latest is let in, and those before it are refused.
+    """Of the requests that are read together in an overload the latest is let in; the others are refused afterwards.
 
     Others that are served first come, first served would wait until all that came before were answered or refused; the
     latest has waited least, and is answered nearly as soon as on an idle server.
+
+        read, keep the latest ─► let it in ─► answer it, refuse the others ─┐
+         ▲                                                                  │
+         └────────────────────── while any was kept ────────────────────────┘
+
+    Each arrow leads to the next turn of the event loop, and all that arrived meanwhile is read between two turns.
+    Otherwise an answer would wait for refusals: of those that were read before it, and of those that were read after.
     """
 
-    def __init__(self, refused: Callable[[], None]):
+    def __init__(self, room: Room):
+        self.busy = False  # one is let in, and the others wait for its answer to be written
         self._kept: tuple[Reads, bytes, Refusal] | None = None
-        self._refused = refused  # told of everyone who made room for a later one
+        self._earlier: dict[Reads, Refusal] = {}
+        self._room = room
 
     def keep(self, connection: Reads, data: bytes, refusal: Refusal) -> None:
         """This is the latest by now."""
-        if self._kept is None:
-            asyncio.get_running_loop().call_soon(self._let_in)  # when all that arrived is read
-        else:
+        if not self.busy:
+            self.busy = True
+            _soon(self._let_in)  # when all that arrived is read
+        if self._kept is not None:
             earlier, _, its_refusal = self._kept
-            earlier.refuse_known(its_refusal)
-            self._refused()
+            self._earlier[earlier] = its_refusal
         self._kept = connection, data, refusal
 
-    def let_in(self, connection: Reads) -> None:
-        """Do not wait any more, if it is this connection's."""
+    def settle(self, connection: Reads) -> None:
+        """Do not wait any more, if something of this connection's waits."""
         if self._kept is not None and self._kept[0] is connection:
-            self._let_in()
+            self._admit()
+        elif (refusal := self._earlier.pop(connection, None)) is not None:
+            self._displace(connection, refusal)
 
     def _let_in(self) -> None:
+        self._admit()
+        _soon(self._refuse)  # after what answers
+
+    def _admit(self) -> None:
         kept, self._kept = self._kept, None
         if kept is not None:
             kept[0].let_in(kept[1])
+
+    def _refuse(self) -> None:
+        if self._kept is not None and self._room.full:
+            connection, _, refusal = self._kept
+            self._kept = None
+            connection.refuse_known(refusal)
+        earlier, self._earlier = self._earlier, {}
+        for connection, refusal in earlier.items():
+            self._displace(connection, refusal)
+        self.busy = self._kept is not None
+        if self.busy:
+            _soon(self._let_in)  # unless a later one is read before
+
+    def _displace(self, connection: Reads, refusal: Refusal) -> None:
+        connection.refuse_known(refusal)
+        self._room.make_room()
+
+
+def _soon(function: Callable[..., object], *words: object) -> None:
+    asyncio.get_running_loop().call_soon(function, *words)
 
 
 class Refusals:

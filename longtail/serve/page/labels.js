@@ -61,7 +61,7 @@ class Labels {
             h("div", { class: "field wide" }, h("label", { for: "label-search" }, "Search"), this.query),
             server.models.length > 1 ? modelField : null,
           ),
-          h("div", { class: "found-head" }, this.note, h("span", { class: "note" }, "training documents")),
+          h("div", { class: "found-head" }, this.note, h("span", { class: "note" }, "documents")),
           this.list,
         ),
         h("div", { class: "stack" }, this.card, form),
@@ -88,6 +88,7 @@ class Labels {
     this.asking?.abort();
     this.asking = new AbortController();
     const query = this.query.value.trim();
+    if (!this.list.children.length) this.note.textContent = "Looking for labels …";
     try {
       const address = labelsAddress(query, this.model.value, SHOWN);
       const { labels, total } = await ask(address, { signal: this.asking.signal });
@@ -199,7 +200,8 @@ class Labels {
 function told(query, shown, total) {
   if (!total) return query ? "No label has this in its name." : "This model has no labels.";
   const all = counted(total, "label");
-  return shown < total ? `${all}${query ? "" : " in all"}; the first ${shown} are shown.` : `${all}.`;
+  if (shown === total) return `${all}.`;
+  return query ? `${all}; the first ${shown} are shown.` : `${all}; the ${shown} most frequent are shown.`;
 }
 
 /** The part of a name that was searched for, in bold. */

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -71,52 +70,77 @@ def test_no_more_than_so_many_are_kept():
 
 
 class Client:
-    """A connection that remembers what became of its requests."""
+    """A connection that tells what becomes of its requests."""
 
-    def __init__(self) -> None:
-        self.became: list[bytes | Refusal] = []
+    def __init__(self, told: list[str], name: str) -> None:
+        self.told, self.name = told, name
 
     def let_in(self, data: bytes) -> None:
-        self.became.append(data)
+        self.told.append(f"{self.name} is let in")
+        asyncio.get_running_loop().call_soon(self.told.append, f"{self.name} is answered")
 
     def refuse_known(self, refusal: Refusal) -> None:
-        self.became.append(refusal)
+        self.told.append(f"{self.name} is refused")
 
 
-def in_a_turn(work: Callable[[Latest], None]) -> int:
-    """What is read in one turn of an event loop; how many made room."""
-    made_room: list[None] = []
+class Room:
+    """A queue that counts who made room for others."""
 
-    async def turn() -> None:
-        work(Latest(lambda: made_room.append(None)))
-        await asyncio.sleep(0)
+    def __init__(self, full: bool = False) -> None:
+        self.full, self.made = full, 0
 
-    asyncio.run(turn())
-    return len(made_room)
+    def make_room(self) -> None:
+        self.made += 1
+
+
+def in_turns(*reads: str, full: bool = False) -> tuple[list[str], int]:
+    """What becomes of clients that are read in each turn of an event loop, and how many made room."""
+    told: list[str] = []
+    turned: list[str] = []
+    room = Room(full)
+
+    async def turns() -> None:
+        latest, clients = Latest(room), {name: Client(told, name) for name in "".join(reads)}
+        for names in (*reads, *[""] * 9):
+            for name in names:
+                latest.settle(clients[name])
+                latest.keep(clients[name], name.encode(), REFUSAL)
+            await asyncio.sleep(0)
+            turned.append(" ".join(told))
+            told.clear()
+        assert not latest.busy
+
+    asyncio.run(turns())
+    while not turned[-1]:
+        turned.pop()
+    return turned, room.made
 
 
 def test_the_latest_of_those_that_are_read_together_is_let_in():
-    clients = [Client() for _ in range(3)]
+    told, made_room = in_turns("abc")
+    assert told == ["c is let in", "c is answered a is refused b is refused"]
+    assert made_room == 2
 
-    def read(latest: Latest) -> None:
-        for at, client in enumerate(clients):
-            latest.keep(client, b"%d" % at, REFUSAL)
-            assert not client.became  # a later one may come
 
-    assert in_a_turn(read) == 2
-    assert [client.became for client in clients] == [[REFUSAL], [REFUSAL], [b"2"]]
+def test_those_that_are_read_meanwhile_are_refused_after_the_answer():
+    told, made_room = in_turns("ab", "cd", "e")
+    assert told == [
+        "b is let in",
+        "b is answered a is refused c is refused",
+        "e is let in",
+        "e is answered d is refused",
+    ]
+    assert made_room == 3
+
+
+def test_where_no_room_is_left_all_are_refused():
+    told, made_room = in_turns("ab", "cd", full=True)
+    assert told == ["b is let in", "b is answered d is refused a is refused c is refused"]
+    assert made_room == 2  # the queue has counted the fourth
 
 
 def test_what_a_client_sends_next_does_not_overtake_what_it_sent():
-    first, second = Client(), Client()
-
-    def read(latest: Latest) -> None:
-        latest.keep(first, b"a", REFUSAL)
-        latest.let_in(second)
-        assert not first.became
-        latest.let_in(first)
-        assert first.became == [b"a"]
-        latest.keep(second, b"b", REFUSAL)
-
-    assert in_a_turn(read) == 0
-    assert first.became == [b"a"] and second.became == [b"b"]
+    told, _ = in_turns("aa")
+    assert told == ["a is let in a is let in a is answered", "a is answered"]
+    told, _ = in_turns("aba")
+    assert told == ["a is refused a is let in", "a is answered b is refused"]
