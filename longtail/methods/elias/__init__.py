@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from longtail.corpus import Corpus
 from longtail.encoders.encoder import expected
 from longtail.methods.elias.model import Elias
-from longtail.methods.elias.settings import VARIANTS, Config, Variant, with_encoder
+from longtail.methods.elias.settings import VARIANTS, Config, Variant
 from longtail.methods.elias.stages import prepare, weighed
 from longtail.train.need import WITH_TORCH, Need
 
@@ -38,7 +38,6 @@ OVER_RANKS = True  # can train on several ranks (ranks.py)
 
 def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "learned") -> Elias:
     """Learn vocabulary and clusters, train stage 1, build the graph, train stage 2."""
-    config = with_encoder(config)
     data = prepare(corpus, config, run)
     if variant == "one-vs-all":
         from longtail.methods.elias.ablations import learn_one_vs_all
@@ -47,7 +46,7 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "learned") 
     from longtail.methods.elias.learn.stages import learn
 
     model = learn(data, config, run, variant)
-    return weighed(model, data.valid) if config.ranker.belief_weight is None else model
+    return weighed(model, data.valid) if config.belief_weight is None else model
 
 
 def need(corpus: Corpus, config: Config) -> Need:

@@ -22,7 +22,7 @@ from longtail.train.settings import Optim
 
 
 def learn_by_one_hot(data: Data, names: Names, config: Config, run: Run) -> ClusteredEncoder:
-    """As `learn`, but the guide uses the labels of a document, not their names."""
+    """As `learn`, but L_feature, the only guide, uses the labels of a document, not their names."""
 
     def guide(network: Network, config: Config) -> GuidedByOneHot:
         return GuidedByOneHot(network, OneHot(data.train.n_labels, network.encoder.dim), config)
@@ -34,7 +34,7 @@ class GuidedByOneHot(Guided):
     """GUDN with a guide that has its own parameters and uses no names."""
 
     def __init__(self, network: Network, one_hot: OneHot, config: Config):
-        super().__init__(network, config)
+        super().__init__(network, config, link=False)  # Table 4 is of L_feature alone
         self.one_hot = one_hot
 
     def read_labels(self, batch: NamedBatch) -> Tensor:
