@@ -105,7 +105,7 @@ TEMPERATURE = 0.05  # of cosines, usual for sentence encoders
 
 
 def contrast_loss(texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
-    """Replaces (2): symmetric in-batch contrastive loss (InfoNCE) of E_t and E_l by cosine, after subtracting their means.
+    """Replaces (2): symmetric in-batch contrastive loss (InfoNCE) of E_t and E_l, each minus its mean, by cosine.
 
     The squared distance of (2) is smallest when both vectors collapse; this loss is not.  Pairs of documents that share
     a label are masked.

@@ -39,7 +39,7 @@ class Config(ClusteredConfig):
     feature_guide: float = setting(1.0, "weight of L_feature; 0: L_link alone", "1; Table 3: GUD-L with 0")
     guide_by: Literal["contrast", "distance", "centred-distance", "pooler"] = setting(
         "contrast",
-        "L_feature: contrastive within a batch, squared distance, the same after subtracting the means of the batch, or "
+        "L_feature: contrastive within a batch, squared distance, the same after subtracting the means of a batch, or "
         "distance of pooler outputs (see docs); use a weight of 0.02 with distances",
         "distance; authors' code: pooler",
     )

@@ -100,13 +100,7 @@ def embed_labels(
     network = LabelEncoder(layers)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
     vectors, advice = network.vectors(means), LABEL_ADVICE.format(learning, "on" if layers.relu else "off")
-    check_vectors(
-        vectors,
-        np.asarray(means.any(axis=1)),
-        "label vectors",
-        LABEL_ADVICE.format(learning, "on" if layers.relu else "off"),
-        run,
-    )
+    check_vectors(vectors, np.asarray(means.any(axis=1)), "label vectors", advice, run)
     nearest = nearest_over(vectors, config.search, exact_below)
     return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
 
