@@ -49,7 +49,8 @@ def test_names_of_settings_are_whole_at_any_width_and_the_rest_fits(name: str):
     names = [line.name for line in explain(methods.method(name).Config())]
     for width in (80, 30):
         lines = report.settings_list(name, width).splitlines()
-        assert [line.split(" = ")[0] for line in lines if " = " in line and not line.startswith(" ")] == names
+        listed = [line.split(" = ")[0] for line in lines if " = " in line and not line.startswith(" ")]
+        assert sorted(listed) == sorted(names) and len(set(listed)) == len(names)
         assert all(len(line) <= width for line in lines if line.startswith(" "))
 
 
@@ -65,7 +66,7 @@ def test_defaults_as_shown_are_what_set_takes(name: str):
 def test_settings_as_json_are_those_of_the_list(name: str):
     told = json.loads(json.dumps(report.settings_json(name), allow_nan=False))
     assert told["name"] == name and told["summary"]
-    assert [set(line) for line in told["settings"]] == [{"name", "default", "meaning", "source"}] * len(
+    assert [set(line) for line in told["settings"]] == [{"name", "default", "meaning", "source", "applies"}] * len(
         told["settings"]
     )
     assert [line["name"] for line in told["settings"]] == [line.name for line in explain(methods.method(name).Config())]

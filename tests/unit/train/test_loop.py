@@ -80,18 +80,17 @@ def test_a_models_first_weights_can_be_drawn_from_a_seed():
 
 @pytest.mark.parametrize("documents", [32, 30])
 def test_four_batches_of_eight_step_as_one_of_thirty_two(tmp_path, documents):
-    optim = Optim(schedule="constant", lr=0.5, epochs=5, batch_size=8, accumulate=4)
-    small = trained(tmp_path / "small", Plain(), optim, documents)
-    large = trained(tmp_path / "large", Plain(), replace(optim, batch_size=32, accumulate=1), documents)
+    optim = Optim(schedule="constant", lr=0.5, epochs=5, batch_size=8)
+    small = trained(tmp_path / "small", Plain(accumulate=4), optim, documents)
+    large = trained(tmp_path / "large", Plain(), replace(optim, batch_size=32), documents)
     assert torch.allclose(small.linear.weight, large.linear.weight, rtol=0, atol=1e-6)
     assert not torch.allclose(small.linear.weight, Plain().linear.weight, atol=1e-2)
 
 
 def test_what_is_left_at_an_epochs_end_makes_a_step_of_its_own(tmp_path):
     """Ten batches in steps of four: 4, 4 and 2, each with the mean gradient of its documents."""
-    model = trained(
-        tmp_path, Plain(), Optim(schedule="constant", lr=0.5, epochs=1, batch_size=3, accumulate=4), documents=29
-    )
+    optim = Optim(schedule="constant", lr=0.5, epochs=1, batch_size=3)
+    model = trained(tmp_path, Plain(accumulate=4), optim, documents=29)
     batches = [np.array(rows) for rows in model.told("batch")]
     by_hand, points = Plain(), Points.planted(29)
     for part in (batches[:4], batches[4:8], batches[8:]):
