@@ -10,7 +10,6 @@ One seed, the bag encoder, settings of configs/elias where a corpus has some.  W
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shutil
 import time
 import tomllib
@@ -85,7 +84,8 @@ def stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]
 
 def long_stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """Stage 1 that learns as stage 2 does."""
-    alone = settings | {"stage_1": dataclasses.asdict(build(elias.Config, settings).stage_2)}
+    second = build(elias.Config, settings).stage(2)
+    alone = settings | {"optim": settings.get("optim", {}) | {"epochs": second.optim.epochs, "lr": second.optim.lr}}
     yield "stage 1, as long as stage 2", *trained("elias/fixed", train, runs / "long", alone)
 
 

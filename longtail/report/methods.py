@@ -52,7 +52,7 @@ def settings_list(name: str, width: int = 80) -> str:
 
 
 def _setting_lines(one: Explained, width: int) -> list[str]:
-    lines = ["", f"{one.name} = {_as_set(one.default)}"]
+    lines = ["", f"{one.name} = {as_set(one.default)}"]
     for said in (one.meaning, f"source: {one.source}" if one.source else ""):
         lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
     return lines
@@ -74,7 +74,7 @@ def _config(name: str) -> Any:  # noqa: ANN401 - a frozen dataclass
     return Config() if name == "auto" else method(name).Config()
 
 
-def _as_set(value: object) -> str:
+def as_set(value: object) -> str:
     """A default as `--set` takes it."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
