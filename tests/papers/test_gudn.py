@@ -212,7 +212,8 @@ def test_one_hot_labels_go_through_a_linear_layer():
 def test_the_pooler_of_the_authors_code_compares_what_it_makes_of_the_last_layer():
     """Mean over dimensions of (tanh(W e_t + b) − tanh(W e_l + b))², e_t = (1, 2), e_l = (3, −1), W = 1, b = (0, 1)."""
     plain = guided(1, False)
-    by_pooler = GuidedByPooler(plain.network, Pooler(np.eye(2, dtype=np.float32), np.float32([0, 1])), plain.config)
+    pooler = Pooler(np.eye(2, dtype=np.float32), np.float32([0, 1]))
+    by_pooler = GuidedByPooler(plain.network, pooler, plain.config, False)
     expected = ((math.tanh(1) - math.tanh(3)) ** 2 + (math.tanh(3) - math.tanh(0)) ** 2) / 2
     loss = by_pooler.loss(batch_of([[0]]))
     assert loss.item() == pytest.approx(CLASS + expected, abs=1e-5)

@@ -219,7 +219,7 @@ def test_gradients_of_the_label_encoder_are_the_same_every_time_on_two_threads()
     batch = Pair(documents, means, *places)
 
     def gradient() -> torch.Tensor:
-        encoder = LabelEncoder(layers, False)
+        encoder = LabelEncoder(layers)
         encoder.loss(batch).backward()
         return encoder.first.weight.grad
 

@@ -53,7 +53,7 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) 
     if config.feature_guide and config.guide_by == "pooler":
         from longtail.methods.gudn.ablations import learn_by_pooler
 
-        return learn_by_pooler(data, names, config, run)
+        return learn_by_pooler(data, names, config, run, variant.link)
     from longtail.methods.gudn.learn import learn
 
     return learn(data, names, config, run, link=variant.link)
