@@ -85,7 +85,9 @@ def stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]
 def long_stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """Stage 1 that learns as stage 2 does."""
     second = build(elias.Config, settings).stage(2)
-    alone = settings | {"optim": settings.get("optim", {}) | {"epochs": second.optim.epochs, "lr": second.optim.lr}}
+    own = {name: getattr(second.optim, name) for name in ("epochs", "lr", "row_lr", "precision")}
+    own |= {"cluster_lr": second.cluster_lr, "row_batches": second.row_batches}
+    alone = settings | {"optim": settings.get("optim", {}) | own, "shortlist_loss": second.shortlist_loss}
     yield "stage 1, as long as stage 2", *trained("elias/fixed", train, runs / "long", alone)
 
 

@@ -63,7 +63,7 @@ def fit(
     how: Any = {"device": device, "tensorboard": tensorboard, "deadline": deadline}
     with place_of(run) as place, open_run(place, name, dataclasses.asdict(config), corpus, say, **how) as started:
         for idle in without_effect((each for each in settings if "." in each), config):
-            started.warn(f"{idle} has no effect with this encoder; longtail methods {name} says which settings have")
+            started.warn(f"{idle} has no effect with this encoder; see longtail methods {name}")
         return _finished(name, corpus, config, started, keep_documents)
 
 

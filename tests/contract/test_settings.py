@@ -8,7 +8,9 @@ from collections import defaultdict
 
 import pytest
 
+from longtail import fit
 from longtail.config import Explained, build, explain
+from longtail.corpus import Splits
 from longtail.encoders.encoder import BAG, without_effect
 from longtail.methods import METHODS, method
 
@@ -80,6 +82,15 @@ def test_of_the_encoder_that_is_not_chosen_no_setting_applies():
     assert without_effect(names, config) == ["elias.transformer.layers"]
     other = build(method("elias++").Config, {"elias.encoder": "bert-base-uncased"})
     assert without_effect(names, other) == ["elias.bag.dim"]
+
+
+def test_a_setting_without_effect_is_told_and_one_of_a_file_is_not(planted: Splits):
+    """A file may be for the other encoder, with this one on top."""
+    heard: list[str] = []
+    quick = {"encoder": "bag", "bag": {"dim": 8, "subwords": 0}, "optim.epochs": 1, "transformer": {"max_tokens": 16}}
+    fit("lightxml", planted.train, say=heard.append, **quick, **{"transformer.layers": 2})
+    told = [line for line in heard if "has no effect" in line]
+    assert told == ["careful: transformer.layers has no effect with this encoder; see longtail methods lightxml"]
 
 
 def stem(meaning: str) -> str:
