@@ -7,7 +7,8 @@ Gupta et al., NeurIPS 2022, arXiv:2210.08410.  Differences and their reasons: do
     paper        here           meaning
     φ            Encoder        document vector: a bag of tokens or a transformer (encoders/encoder.py)
     Ŵ_C, A       GraphIndex     clusters opened by a document, and edges to labels (index/graph.py)
-    b, α, β, K   Walk           clusters opened, scales of cluster beliefs and edge scores, candidates
+    b, β, K      Walk           clusters opened, scale of edge scores, candidates
+    α            ALPHA          scale of cluster beliefs, 10 (learn/stages.py)
     κ            edges          edges per cluster
     ŷ            belief         belief in a label: its best path
     W_L          Graphed        one classifier per label (rankers/graphed.py)

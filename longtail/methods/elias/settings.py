@@ -12,7 +12,7 @@ from longtail.encoders.transformer import TransformerReading
 from longtail.errors import ConfigError
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.graph import Walk
-from longtail.train.settings import Optim, StagedLearning, check_number, of_stage
+from longtail.train.settings import Optim, StagedLearning, check_kept, check_number, of_stage
 
 Variant = Literal["learned", "fixed", "one-vs-all"]
 VARIANTS: dict[str, Variant] = {"fixed": "fixed", "one-vs-all": "one-vs-all"}  # Table 3: Stage 1; Table 2: OvA
@@ -46,6 +46,7 @@ class Learning(StagedLearning):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_stages(STAGES)
+        check_kept(self.keep)  # before anything is computed
         if min(self.cluster_lr) <= 0 or min(self.row_batches) < 1:
             raise ConfigError("optim.cluster_lr is more than 0, optim.row_batches at least 1")
 

@@ -29,7 +29,7 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
         beam: int = setting(10, "clusters opened per document", "PECOS")
         cap: int | None = setting(None, "at most this many")
         lite: bool = setting(True, "less of it")
-        halve_at: tuple[float, ...] = setting((0.5, 0.75), "when")
+        shares: tuple[float, ...] = setting((0.5, 0.75), "when")
 
     module = ModuleType("toy_method")
     module.Config, module.fit, module.need = Config, None, None  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
         "", "beam = 10", "    clusters opened per document", "    source: PECOS",
         "", "cap = none", "    at most this many",
         "", "lite = true", "    less of it",
-        "", "halve_at = 0.5,0.75", "    when",
+        "", "shares = 0.5,0.75", "    when",
     ]  # fmt: skip
 
 
