@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.claims_judge import terms
 from benchmarks.claims_table import BEFORE, CLAIMS, PEER, VARIANTS, Claim
 from benchmarks.machine import earlier
+from longtail.report.methods import as_set
 
 PAGE = Path(__file__).parents[1] / "docs" / "claims.md"
 PAPERS = ("LightXML", "ELIAS", "DECAF", "GUDN", "LightDXML")
@@ -119,6 +120,6 @@ def command(name: str) -> str:
     if variant.method.startswith(PEER):
         return variant.method
     preset = f" --preset {variant.preset}" if variant.preset else ""
-    settings = "".join(f" --set {setting}={value}" for setting, value in variant.settings.items())
+    settings = "".join(f" --set {setting}={as_set(value)}" for setting, value in variant.settings.items())
     way = f" # asked: {variant.way}" if variant.way else " # mean of the seeds" if variant.together else ""
     return f"longtail train {variant.method} {variant.corpus}{preset}{settings}{way}"

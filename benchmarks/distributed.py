@@ -33,13 +33,13 @@ CORPUS, TRAIN, TEST = "debian-related", 2000, 2000
 FP32 = {"precision": "fp32"}
 # "short" has few steps, so that rounding has not grown; the others have the default epochs.
 TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "decaf-short": ("decaf", {name: {"epochs": 1} | FP32 for name in ("surrogate", "shortlister", "ranker")}),
-    "elias-short": ("elias", {"stage_1": {"epochs": 1} | FP32, "stage_2": {"epochs": 1} | FP32}),
+    "decaf-short": ("decaf", {"optim": {"epochs": 1} | FP32}),
+    "elias-short": ("elias", {"optim": {"epochs": 1} | FP32}),
     "lightxml-short": (
         "lightxml",
         {"encoder": "bag", "one_vs_all_up_to": 0, "optim": {"epochs": 2, "row_lr": 0.01, "average_from": 1} | FP32},
     ),
-    "decaf": ("decaf", {name: FP32 for name in ("surrogate", "shortlister", "ranker")}),
+    "decaf": ("decaf", {"optim": FP32}),
 }
 RANKS = (1, 2, 4)
 

@@ -10,7 +10,6 @@ One seed, the bag encoder, settings of configs/elias where a corpus has some.  W
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shutil
 import time
 import tomllib
@@ -85,7 +84,10 @@ def stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]
 
 def long_stage_1(train: longtail.Corpus, runs: Path, settings: dict) -> Iterator[Row]:
     """Stage 1 that learns as stage 2 does."""
-    alone = settings | {"stage_1": dataclasses.asdict(build(elias.Config, settings).stage_2)}
+    second = build(elias.Config, settings).stage(2)
+    own = {name: getattr(second.optim, name) for name in ("epochs", "lr", "row_lr", "precision")}
+    own |= {"cluster_lr": second.cluster_lr, "row_batches": second.row_batches}
+    alone = settings | {"optim": settings.get("optim", {}) | own, "shortlist_loss": second.shortlist_loss}
     yield "stage 1, as long as stage 2", *trained("elias/fixed", train, runs / "long", alone)
 
 

@@ -69,7 +69,7 @@ class Ours:
     """The walk of longtail through the graph that faiss built."""
 
     def __init__(self, labels):
-        self.index = nearest_over(labels, Search(exact_below=0, links=M, width=BUILD_WIDTH))
+        self.index = nearest_over(labels, Search(links=M, width=BUILD_WIDTH))
 
     def find(self, documents, width):
         return self.index.find(documents, width).labels[:, :K]

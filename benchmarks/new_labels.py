@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--judged", type=int, help="test documents at most; all, if not given")
     parser.add_argument("--choose", action="store_true", help="compare constants on documents held out of train")
     parser.add_argument("--config", type=Path, help="settings in a TOML file")
-    parser.add_argument("--set", action="append", default=[], dest="settings", help="one setting: ranker.epochs=3")
+    parser.add_argument("--set", action="append", default=[], dest="settings", help="one setting: optim.epochs=2,2,3")
     given = parser.parse_args()
     if given.choose:
         from benchmarks import new_labels_choice  # it imports from here

@@ -34,7 +34,7 @@ from longtail.rankers import unseen
 SHARE, SEED, HIDDEN = 0.2, 1, 1000
 JUDGED = 4000  # held-out documents at most
 ALLOWED = {"P@1 of the others": 0.2, "P@5 of the others": 0.5}
-FEW = {"ranker.epochs": 7, "surrogate.epochs": 2, "shortlister.epochs": 2, "optim.average_from": 4}
+FEW = {"optim.epochs": (2, 2, 7), "optim.average_from": 4}
 
 
 @dataclass(frozen=True)

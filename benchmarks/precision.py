@@ -27,9 +27,9 @@ PRECISIONS = ("fp32", "fp16", "int8")
 CORPORA = ("debian-related", "wordnet-related", "wordnet-glosses", "eurlex57k", "yso-finna-en")
 ROWS = [f"{method}:{corpus}" for corpus in CORPORA for method in ("decaf", "lightdxml", "elias++")]
 LIMIT = 0.1  # by which no metric may change
-_RANKED = {"stage_1.epochs": 1, "stage_2.epochs": 3, "optim.average_from": 2}
+_RANKED = {"optim.epochs": (1, 3), "optim.average_from": 2}
 SHORT: dict[str, dict] = {
-    "decaf": {"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "optim.average_from": 4},
+    "decaf": {"optim.epochs": (2, 2, 6), "optim.average_from": 4},
     "lightdxml": {"optim.epochs": 4, "reindex": 2, "optim.average_from": 3},
     "elias": _RANKED,
     "elias++": {f"elias.{name}": value for name, value in _RANKED.items()},

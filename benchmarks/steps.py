@@ -28,7 +28,7 @@ from longtail.encoders.learn.batches import BagTexts
 from longtail.encoders.learn.encoder import BagSource
 from longtail.features.bags import Bags, Reader
 from longtail.methods.decaf.learn import Data, Meetings, first_pool, started
-from longtail.methods.decaf.settings import Config, Module
+from longtail.methods.decaf.settings import Config
 from longtail.methods.lightdxml import learn as lightdxml_steps
 from longtail.rankers.learn.candidates import shortlist_logits_plainly
 from longtail.rankers.learn.label_rows import LearningRows
@@ -62,8 +62,7 @@ def decaf(n_labels: int, negatives: int) -> tuple[nn.Module, Meetings]:
     documents, rows = bags(DOCUMENTS, rng), TextRows.one_each(np.arange(n_labels))
     data = Data(BagSource(first, documents, documents[:0], texts), truth(n_labels, rng))
     met = Meetings(data.source.with_labels(rows), data.labels, rows, negatives, starts, opened, pool)
-    config = Config(ranker=Module(dropout=0.0))
-    return started(data, met, first, "both", config.ranker, config), met
+    return started(data, met, first, "both", 0.0, Config()), met
 
 
 def lightdxml(n_labels: int, negatives: int) -> tuple[nn.Module, lightdxml_steps.Meetings]:

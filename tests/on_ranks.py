@@ -48,15 +48,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "transformer": {"max_tokens": 16},
     },
     "elias": {
-        "stage_1": {"epochs": 1, "precision": "fp32"},
-        "stage_2": {"epochs": 2, "precision": "fp32"},
-        "optim": {"average_from": 1},
+        "optim": {"epochs": (1, 2), "precision": "fp32", "average_from": 1},
         "bag": {"dim": 32},
     },
 }
 # Every document is scored against its own shortlist, as in the papers.
 SETTINGS["decaf apart"] = SETTINGS["decaf"] | {"negatives": 0}
-SETTINGS["elias apart"] = SETTINGS["elias"] | {"ranker": {"negatives": 0, "loss": "path"}}
+SETTINGS["elias apart"] = SETTINGS["elias"] | {"negatives": 0, "walk": {"paths": "product"}}
 
 
 def train(place: Path, methods: list[str]) -> None:

@@ -23,11 +23,11 @@ from longtail.kernels.threads import available_cores
 from longtail.train.machine import size_on_disk
 from longtail.train.run import Run
 
-ONCE = {f"{part}.epochs": 1 for part in ("surrogate", "shortlister", "ranker")}
+ONCE = {"optim.epochs": 1}
 SETTINGS: dict[str, dict] = {
     "linear": {},
     "decaf": ONCE | {"optim.average_from": 0},
-    "elias": {"stage_1.epochs": 1, "stage_2.epochs": 1, "optim.average_from": 0, "valid_documents": 0},
+    "elias": {"optim.epochs": 1, "optim.average_from": 0, "valid_documents": 0},
 }
 QUERIES, WARM, K = 500, 20, 5
 

@@ -100,10 +100,8 @@ KINDS = (
     Kind("centroid"),  # finds rare labels, by one document
     # Three trees without negatives from other clusters, as Bonsai: better where labels are incomplete.
     Kind("linear", {"trees": 3, "negatives": 0, "belief_weight": 1.0}, called="linear-3"),
-    Kind(
-        "decaf", quicker={"surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 6, "optim.average_from": 3}
-    ),
-    Kind("elias++", quicker={"elias.stage_1.epochs": 1, "elias.stage_2.epochs": 4, "elias.optim.average_from": 2}),
+    Kind("decaf", quicker={"optim.epochs": (2, 2, 6), "optim.average_from": 3}),
+    Kind("elias++", quicker={"elias.optim.epochs": (1, 4), "elias.optim.average_from": 2}),
 )
 
 

@@ -36,7 +36,7 @@ def _transformer(documents: Documents, encoding: Encoding, batch_size: int) -> E
     size, reading = size_of(encoding.encoder), encoding.transformer
     # A layer keeps about twenty numbers per input number, and one per pair of tokens and head.
     read, one = batch_size * reading.max_tokens, 20 * size.hidden + 12 * reading.max_tokens
-    kept = read * (one + size.layers * size.hidden) if reading.recompute else read * size.layers * one
+    kept = read * size.layers * one
     dim = min(reading.layers, size.layers) * size.hidden
     return Expected(size.parameters, dim, kept, 4 * reading.max_tokens * len(documents))
 

@@ -15,12 +15,13 @@ Its training counterpart is in learn/; learn/encoder.py has the table.  cost.py 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from longtail.config import explain
 from longtail.corpus import Documents
 from longtail.encoders.bag import BagReading, TokenBag
 from longtail.encoders.transformer import Transformer, TransformerReading
@@ -61,5 +62,31 @@ class Encoding:
 
     @property
     def kind(self) -> str:
-        """The entry of the table; any name other than bag is a transformer."""
-        return BAG if self.encoder == BAG else TRANSFORMER
+        """The entry of the table."""
+        return kind_of(self.encoder)
+
+
+def kind_of(encoder: str) -> str:
+    """The kind of an encoder by its name; any other than bag is a transformer."""
+    return BAG if encoder == BAG else TRANSFORMER
+
+
+def encoder_of(setting: str) -> str | None:
+    """The encoder that a setting is of, by its dotted name; None if it is of both.
+
+    >>> encoder_of("elias.bag.dim"), encoder_of("optim.lr")
+    ('bag', None)
+    """
+    return next((part for part in setting.split(".")[:-1] if part in (BAG, TRANSFORMER)), None)
+
+
+def without_effect(settings: Iterable[str], config: Any) -> list[str]:  # noqa: ANN401 - any method's Config
+    """The settings, by dotted names, that are of an encoder that the config does not choose."""
+    chosen = {line.name: line.default for line in explain(config) if line.name.split(".")[-1] == "encoder"}
+    idle = []
+    for name in settings:
+        own = encoder_of(name)
+        encoder = None if own is None else chosen.get(f"{name.partition(f'{own}.')[0]}encoder")
+        if encoder is not None and kind_of(encoder) != own:
+            idle.append(name)
+    return idle

@@ -41,8 +41,11 @@ class TransformerReading:
 
     max_tokens: int = setting(128, "most tokens per text, including special ones", "512, or 128 for large")
     layers: int = setting(5, "number of last layers whose vectors are concatenated; at most all", "5; Fig. 2: 1")
-    pool: Literal["cls", "mean"] = setting("mean", "vector of a layer: mean of all tokens, or [CLS]", "cls")
-    centred: bool = setting(True, "subtract the mean vector of a sample of training texts from every vector", "false")
+    pool: Literal["cls", "mean"] = setting(
+        "mean",
+        "vector of a layer: cls, that of [CLS]; mean, the mean of all tokens, minus that of a sample of training texts",
+        "cls",
+    )
     word_lr: float | None = setting(
         1e-3,
         "peak learning rate of word vectors, with sparse updates; none: dense updates with the layers' rate",
@@ -51,7 +54,6 @@ class TransformerReading:
     attention_dropout: bool = setting(
         False, "keep the transformer's own dropout of attention, which slows training on a CPU by a fifth", "true"
     )
-    recompute: bool = setting(False, "gradient checkpointing: recompute layers in the backward pass, half the memory")
 
     def __post_init__(self) -> None:
         if self.layers < 1:

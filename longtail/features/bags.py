@@ -173,7 +173,7 @@ def words_expected(documents: Documents, words: TfidfOptions) -> int:
         return min(3 * expected, MOST)
     if words.ngrams == 2:
         expected = 5 * expected // min(words.min_df, 2)
-    return min(expected, words.max_features or expected)
+    return expected
 
 
 def tokens_expected(documents: Documents, options: TfidfOptions, subwords: int) -> int:

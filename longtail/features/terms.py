@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,15 +38,6 @@ class Terms:
         """The terms as strings, a pair with a space between."""
         names = self.names
         return [names[one] if two == SINGLE else f"{names[one]} {names[two]}" for one, two in self.tokens.tolist()]
-
-    def among(self, least: int, most: float, at_most: int | None) -> Terms:
-        """Terms in `least` to `most` documents; of these the `at_most` that occur most often, if that is a number."""
-        documents, times = self.counts.T
-        kept = np.flatnonzero((documents >= least) & (documents <= most))
-        if at_most is not None and len(kept) > at_most:
-            # Of equally frequent terms the alphabetically first stay.
-            kept = np.sort(kept[np.argsort(-times[kept], kind="stable")[:at_most]])
-        return replace(self, tokens=self.tokens[kept], counts=self.counts[kept])
 
 
 def count_terms(

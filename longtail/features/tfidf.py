@@ -24,8 +24,6 @@ class TfidfOptions:
 
     ngrams: int = setting(1, "tokens in the longest term: 1, or 2 for pairs of neighbours too")
     min_df: int = setting(1, "documents a term must be in")
-    max_df: float = setting(1.0, "largest share of the documents a term may be in")
-    max_features: int | None = setting(None, "keep only so many terms, those that occur most often")
     sublinear: bool = setting(False, "weigh a count by 1 + log(count)")
 
     def __post_init__(self) -> None:
@@ -33,10 +31,6 @@ class TfidfOptions:
             raise ConfigError(f"ngrams = {self.ngrams}: terms are single tokens (1) or pairs too (2)")
         if self.min_df < 1:
             raise ConfigError(f"min_df = {self.min_df}: it counts documents, so it is at least 1")
-        if not 0 < self.max_df <= 1:
-            raise ConfigError(f"max_df = {self.max_df}: it is a share of the documents, above 0 and at most 1")
-        if self.max_features is not None and self.max_features < 1:
-            raise ConfigError(f"max_features = {self.max_features}: keep at least one, or leave it out to keep all")
 
 
 @dataclass(frozen=True)
@@ -68,10 +62,7 @@ class Tfidf:
         """Choose the terms of the texts; the same whatever the number of threads."""
         from longtail.features.terms import count_terms  # a model that answers has its vocabulary
 
-        found = count_terms(texts, options.ngrams, options.min_df, subwords, threads)
-        terms = found.among(options.min_df, options.max_df * len(texts), options.max_features)
-        if len(found.tokens) > 0 and len(terms.tokens) == 0:
-            raise ConfigError(f"max_df = {options.max_df}: every term is in more of the documents; raise it")
+        terms = count_terms(texts, options.ngrams, options.min_df, subwords, threads)
         idf = np.log((1 + len(texts)) / (1 + terms.documents)) + 1
         return cls(terms.spelled(), idf.astype(np.float32), options.sublinear, subwords)
 

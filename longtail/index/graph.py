@@ -38,22 +38,24 @@ class Walk:
     """Settings of the search in the graph."""
 
     beam: int = setting(20, "clusters opened per document, b", "20")
-    alpha: float = setting(10.0, "scale of cluster beliefs, α: number of clusters that can have belief 1", "10")
     beta: float | None = setting(
         None,
         "scale of edge scores, β: number of edges of a cluster that can score 1; none: labels per cluster, L / C",
         "L / C; authors' code: 150",
     )
     shortlist: int = setting(2000, "candidates per document, K", "2000")
-    paths: Literal["best", "all"] = setting(
-        "best", "belief in a label with several paths: that of the best path, or the sum of all", "best"
+    paths: Literal["all", "best", "product"] = setting(
+        "all",
+        "belief in a label with several paths: all, their sum; best, that of the best; product, that of the best, and "
+        "label classifiers learn in a product with it (7)",
+        "product",
     )
 
     def __post_init__(self) -> None:
         if min(self.beam, self.shortlist) < 1:
             raise ConfigError("walk.beam and walk.shortlist are at least 1")
-        if self.alpha <= 0 or (self.beta is not None and self.beta <= 0):
-            raise ConfigError("walk.alpha and walk.beta are more than 0")
+        if self.beta is not None and self.beta <= 0:
+            raise ConfigError("walk.beta is more than 0")
 
 
 @dataclass(frozen=True)

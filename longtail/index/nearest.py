@@ -25,19 +25,34 @@ from longtail.shortlist import Shortlist
 class Search:
     """How labels are looked for."""
 
-    exact_below: int = setting(10_000, "with fewer labels all are compared, with more a graph is walked (HNSW)")
-    links: int = setting(32, "links of a label in the graph, M", "released configs: 100")
+    links: int | None = setting(
+        None,
+        "links of a label in the graph that is walked (HNSW), M; none: 32, and of fewer than 10,000 labels all are "
+        "compared",
+        "released configs: 100",
+    )
     width: int = setting(200, "candidates from which links are chosen, efC", "released configs: 300")
 
     def __post_init__(self) -> None:
         # faiss ends the whole process where a node has no links, and knows no numbers beyond 31 bits.
-        if not (2 <= self.links <= MOST_LINKS and 1 <= self.width <= MOST_WIDTH):
+        if not (2 <= self.known_links <= MOST_LINKS and 1 <= self.width <= MOST_WIDTH):
             raise ConfigError(
                 f"search.links = {self.links}, search.width = {self.width}: "
                 f"from 2 to {MOST_LINKS}, and from 1 to {MOST_WIDTH}"
             )
 
+    @property
+    def known_links(self) -> int:
+        """Links of a label, chosen or not."""
+        return LINKS if self.links is None else self.links
 
+    @property
+    def exact_below(self) -> int:
+        """With fewer labels all are compared."""
+        return FEW_LABELS if self.links is None else 0
+
+
+LINKS, FEW_LABELS = 32, 10_000  # where nobody chose
 MOST_LINKS, MOST_WIDTH = 1000, 100_000
 
 
@@ -160,11 +175,14 @@ class Nearest:
         return self.labels[self.directions.top_for_many(unit(documents), min(k, len(self.labels)))]
 
 
-def nearest_over(vectors: np.ndarray, search: Search) -> Nearest:
-    """An index of label vectors (labels, dim) of any length; where all are 0 it is empty and finds nothing."""
+def nearest_over(vectors: np.ndarray, search: Search, exact_below: int = 0) -> Nearest:
+    """An index of label vectors (labels, dim) of any length; where all are 0 it is empty and finds nothing.
+
+    Fewer than `exact_below` labels are all compared, whatever `search` says.
+    """
     known = np.flatnonzero(vectors.any(axis=1)).astype(np.int32)
     directions = unit(vectors[known])
-    few = len(known) == 0 or len(known) < search.exact_below
+    few = len(known) == 0 or len(known) < max(exact_below, search.exact_below)
     rows = LabelRows(directions, np.zeros(len(known), np.float32))
     return Nearest(known, rows, None if few else built(directions, search))
 
@@ -178,7 +196,7 @@ def built(vectors: np.ndarray, search: Search) -> Graph:
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # links depend on the order in which nodes come
     try:
-        index = faiss.IndexHNSWFlat(vectors.shape[1], search.links, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.IndexHNSWFlat(vectors.shape[1], search.known_links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = search.width
         index.add(vectors)
     finally:

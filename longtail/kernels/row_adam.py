@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.kernels.borders import check, check_places, check_shape
-from longtail.kernels.compiled import Later, compiled
+from longtail.kernels.compiled import compiled
 from longtail.kernels.threads import in_threads
-
-widened, narrowed = (Later("longtail.kernels.vector_code", name) for name in ("widened", "narrowed"))
 
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)  # Kingma & Ba, ICLR 2015
 
@@ -20,24 +18,17 @@ def move_rows(
     """Step number `step` (from 1) of Adam on table[rows], none named twice; other rows and their moments stay.
 
     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²,  w ← w − lr · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε)
-
-    Compact moments take a quarter of the memory: m are the bits of bfloat16 (uint16), and v is one number a row, with
-    the mean of g² over the row.
     """
     check(step >= 1, f"step {step} of Adam: the first is 1")
     check_places(rows, len(table), "rows to move")
     check_shape(gradients, (len(rows), table.shape[1]), "gradients of rows")
-    first, second = moments
-    check_shape(first, table.shape, "first moments of Adam")
-    compact = second.ndim == 1
-    check_shape(second, (len(table),) if compact else table.shape, "second moments of Adam")
-    check(first.dtype == (np.uint16 if compact else np.float32), f"first moments are {first.dtype}")
-    move = _move_rows_compactly if compact else _move_rows
+    for moment in moments:
+        check_shape(moment, table.shape, "moments of Adam")
     # The corrections are numbers of the step: taken out of the loop over entries.
     rate = np.float32(lr / (1 - float(BETA_1) ** step))
     correct = np.float32(1 / (1 - float(BETA_2) ** step))
     in_threads(
-        lambda start, stop: move(table, first, second, rows, gradients, start, stop, rate, correct),
+        lambda start, stop: _move_rows(table, *moments, rows, gradients, start, stop, rate, correct),
         len(rows), threads, numbers=4 * table.shape[1],
     )  # fmt: skip
 
@@ -52,19 +43,3 @@ def _move_rows(table, first, second, rows, gradients, start, stop, rate, correct
             m[d] = BETA_1 * m[d] + (one - BETA_1) * g[d]
             v[d] = BETA_2 * v[d] + (one - BETA_2) * g[d] * g[d]
             w[d] -= rate * m[d] / (np.sqrt(v[d] * correct) + EPSILON)
-
-
-@compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _move_rows_compactly(table, first, second, rows, gradients, start, stop, rate, correct):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    one = np.float32(1)
-    for at in range(start, stop):
-        w, m, g, squares = table[rows[at]], first[rows[at]], gradients[at], np.float32(0)
-        for d in range(len(w)):
-            squares += g[d] * g[d]
-        v = BETA_2 * second[rows[at]] + (one - BETA_2) * squares / np.float32(max(len(w), 1))
-        second[rows[at]] = v
-        scale = rate / (np.sqrt(v * correct) + EPSILON)
-        for d in range(len(w)):
-            moment = BETA_1 * widened(m[d]) + (one - BETA_1) * g[d]
-            m[d] = narrowed(moment, m[d])
-            w[d] -= scale * moment

@@ -17,6 +17,7 @@ from longtail import config as settings_of
 from longtail import store
 from longtail.corpus import Corpus, one_split
 from longtail.data.own_labels import related, without_own
+from longtail.encoders.encoder import without_effect
 from longtail.errors import ConfigError, CorpusError, MissingExtraError
 from longtail.features.grams import is_unspaced
 from longtail.methods import METHODS, method
@@ -61,6 +62,8 @@ def fit(
         corpus.texts  # noqa: B018 - raises where there are none, before anything is learned
     how: Any = {"device": device, "tensorboard": tensorboard, "deadline": deadline}
     with place_of(run) as place, open_run(place, name, dataclasses.asdict(config), corpus, say, **how) as started:
+        for idle in without_effect((each for each in settings if "." in each), config):
+            started.warn(f"{idle} has no effect with this encoder; see longtail methods {name}")
         return _finished(name, corpus, config, started, keep_documents)
 
 

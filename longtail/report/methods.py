@@ -12,7 +12,8 @@ from typing import Any
 from rich.table import Table
 
 from longtail.auto.settings import Config
-from longtail.config import explain
+from longtail.config import Explained, explain
+from longtail.encoders.encoder import without_effect
 from longtail.methods import METHODS, method
 from longtail.presets import presets
 from longtail.report.tables import empty_table
@@ -38,11 +39,30 @@ def settings_list(name: str, width: int = 80) -> str:
     if names := presets(name):
         said = f"Presets, for --preset: {', '.join(names)}"
         lines += ["", *wrap(said, width, subsequent_indent="    ", break_on_hyphens=False)]
-    for one in explain(_config(name)):
-        lines += ["", f"{one.name} = {_as_set(one.default)}"]
-        for said in (one.meaning, f"source: {one.source}" if one.source else ""):
-            lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
+    settings, idle = _settings(name)
+    for one in settings:
+        if one.name not in idle:
+            lines += _setting_lines(one, width)
+    if idle:
+        lines += ["", *wrap("Settings of another encoder, without effect unless it is chosen:", width)]
+        for one in settings:
+            if one.name in idle:
+                lines += _setting_lines(one, width)
     return "\n".join(lines)
+
+
+def _setting_lines(one: Explained, width: int) -> list[str]:
+    lines = ["", f"{one.name} = {as_set(one.default)}"]
+    for said in (one.meaning, f"source: {one.source}" if one.source else ""):
+        lines += wrap(said, width, initial_indent="    ", subsequent_indent="    ")
+    return lines
+
+
+def _settings(name: str) -> tuple[list[Explained], set[str]]:
+    """All settings, and the names of those that have no effect with the encoder of the defaults."""
+    defaults = _config(name)
+    settings = explain(defaults)
+    return settings, set(without_effect([line.name for line in settings], defaults))
 
 
 def _all() -> dict[str, str]:
@@ -54,7 +74,7 @@ def _config(name: str) -> Any:  # noqa: ANN401 - a frozen dataclass
     return Config() if name == "auto" else method(name).Config()
 
 
-def _as_set(value: object) -> str:
+def as_set(value: object) -> str:
     """A default as `--set` takes it."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
@@ -63,7 +83,8 @@ def _as_set(value: object) -> str:
 
 def settings_json(name: str) -> dict[str, Any]:
     """The settings of a method as JSON."""
-    settings = [dataclasses.asdict(line) for line in explain(_config(name))]
+    known, idle = _settings(name)
+    settings = [dataclasses.asdict(line) | {"applies": line.name not in idle} for line in known]
     module = _all()[name.partition("/")[0]]
     return {"name": name, "summary": _summary(module), "presets": presets(name), "settings": settings}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import torch
 from torch import nn
@@ -80,7 +80,7 @@ def adamw(
 def groups_of(model: nn.Module, optim: Optim) -> list[Group]:
     """The model's own groups, or one AdamW over everything."""
     if not hasattr(model, "groups"):
-        return [Group("all", adamw(model.parameters(), optim.lr or optim.row_lr, optim.weight_decay), optim.accumulate)]
+        return [Group("all", adamw(model.parameters(), optim.lr or optim.row_lr, optim.weight_decay))]
     groups: list[Group] = model.groups(optim)  # type: ignore[operator]
     # A parameter in no group, or in two, would train silently wrong.
     owners = Counter(id(parameter) for group in groups for parameter in group.parameters)
@@ -95,12 +95,7 @@ def rate(optim: Optim, step: int, steps: int) -> float:
     warm = round(optim.warmup * steps)
     if step < warm:
         return (step + 1) / warm
-    return SCHEDULES[optim.schedule](optim, (step - warm) / (steps - warm))
-
-
-# Rate as a function of the share of training done since the warm-up, from 0 to 1.
-SCHEDULES: dict[str, Callable[[Optim, float], float]] = {
-    "constant": lambda optim, done: 1.0,
-    "linear": lambda optim, done: 1 - done,
-    "halving": lambda optim, done: 0.5 ** sum(done >= share for share in optim.halve_at),
-}
+    done = (step - warm) / (steps - warm)  # share of training since the warm-up
+    if optim.halvings:
+        return 0.5 ** sum(done >= share for share in optim.halvings)
+    return 1 - done if optim.schedule == "linear" else 1.0

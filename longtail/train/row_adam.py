@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from longtail.kernels.row_adam import move_rows
-from longtail.train.settings import Moments
 
 
 class RowAdam(torch.optim.Optimizer):
     """Adam for parameters with sparse gradients, compiled on a CPU: several times faster than torch's SparseAdam.
 
-    Unlike in Adam, rows without a gradient do not move and their moments do not decay.  Moments of "row" are compact
-    (kernels/row_adam.py): the first in bfloat16, the second one number a row.
+    Unlike in Adam, rows without a gradient do not move and their moments do not decay.
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, moments: Moments = "entry"):
+    def __init__(self, parameters: Iterable[nn.Parameter], lr: float):
         super().__init__([each for each in parameters if each.requires_grad], {"lr": lr})
-        self.moments = moments
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -36,27 +32,11 @@ class RowAdam(torch.optim.Optimizer):
     def _move(self, parameter: nn.Parameter, lr: float) -> None:
         state = self.state[parameter]
         if not state:
-            state |= {"step": 0} | self._no_moments(parameter)
+            state |= {"step": 0, "first": torch.zeros_like(parameter), "second": torch.zeros_like(parameter)}
         state["step"] += 1
         rows, values = _each_row_once(parameter.grad)  # type: ignore[arg-type]
         move = _on_cpu if parameter.device.type == "cpu" else move_rows_plainly
         move(parameter.data, (state["first"], state["second"]), rows, values, state["step"], lr)
-
-    def _no_moments(self, parameter: nn.Parameter) -> dict[str, Tensor]:
-        if self._is_compact(parameter):
-            second = torch.zeros(len(parameter), device=parameter.device)
-            return {"first": torch.zeros_like(parameter, dtype=torch.bfloat16), "second": second}
-        return {"first": torch.zeros_like(parameter), "second": torch.zeros_like(parameter)}
-
-    def _is_compact(self, parameter: Tensor) -> bool:
-        return self.moments == "row" and math.prod(parameter.shape[1:]) > 1
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load, and give first moments their type back: torch's own makes all of them float32."""
-        super().load_state_dict(state_dict)
-        for parameter, state in self.state.items():
-            if state and self._is_compact(parameter):
-                state["first"] = state["first"].to(torch.bfloat16)
 
 
 def _each_row_once(gradient: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,12 +52,8 @@ def _each_row_once(gradient: Tensor) -> tuple[Tensor, Tensor]:
 def _on_cpu(
     table: Tensor, moments: tuple[Tensor, Tensor], rows: Tensor, gradients: Tensor, step: int, lr: float
 ) -> None:
-    first, second = moments
-    if first.dtype == torch.bfloat16:
-        arrays = first.view(torch.uint16).numpy(), second.numpy()
-    else:
-        arrays = _table(first), _table(second)
-    move_rows(_table(table), arrays, rows.numpy(), _table(gradients), step, lr)
+    first, second = (_table(moment) for moment in moments)
+    move_rows(_table(table), (first, second), rows.numpy(), _table(gradients), step, lr)
 
 
 def _table(tensor: Tensor) -> np.ndarray:
@@ -90,13 +66,7 @@ def move_rows_plainly(
 ) -> None:
     """`kernels.row_adam.move_rows` in torch: the reference, and the implementation for other devices."""
     first, second = moments
-    compact = first.dtype == torch.bfloat16
-    m = 0.9 * first[rows].float() + 0.1 * gradients
-    v = (
-        0.999 * second[rows] + 0.001 * (gradients**2).mean(1)
-        if compact
-        else 0.999 * second[rows] + 0.001 * gradients**2
-    )
-    first[rows], second[rows] = m.to(first.dtype), v
-    root = (v / (1 - 0.999**step)).sqrt() + 1e-8
-    table[rows] -= lr / (1 - 0.9**step) * m / (root[:, None] if compact else root)
+    m = 0.9 * first[rows] + 0.1 * gradients
+    v = 0.999 * second[rows] + 0.001 * gradients**2
+    first[rows], second[rows] = m, v
+    table[rows] -= lr / (1 - 0.9**step) * m / ((v / (1 - 0.999**step)).sqrt() + 1e-8)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar
 
 from longtail.config import setting
 from longtail.errors import ConfigError
 
 Precision = Literal["fp32", "bf16", "auto"]
-Moments = Literal["entry", "row"]
+EPOCHS = "passes over the training documents"
+LR = "peak learning rate of the encoder's layers; none: 1e-4 for a transformer, row_lr / 10 for a bag"
+ROW_LR = "peak learning rate of label rows, cluster rows and a bag's token vectors"
+PRECISION = "bf16: matrix products in bfloat16, weights in float32; auto: bf16 if the processor has instructions for it"
+Value = TypeVar("Value")
+EACH = "one value, or one for each stage"
 
 
 @dataclass(frozen=True)
@@ -23,15 +28,10 @@ class Pace:
     which a batch touches few rows: label rows, cluster rows, the token vectors of a bag.
     """
 
-    epochs: int = setting(10, "passes over the training documents")
-    lr: float | None = setting(
-        None, "peak learning rate of the encoder's layers; none: 1e-4 for a transformer, row_lr / 10 for a bag"
-    )
-    row_lr: float = setting(1e-2, "peak learning rate of label rows, cluster rows and a bag's token vectors")
-    precision: Precision = setting(
-        "fp32",
-        "bf16: matrix products in bfloat16, weights in float32; auto: bf16 if the processor has instructions for it",
-    )
+    epochs: int = setting(10, EPOCHS)
+    lr: float | None = setting(None, LR)
+    row_lr: float = setting(1e-2, ROW_LR)
+    precision: Precision = setting("fp32", PRECISION)
 
     def __post_init__(self) -> None:
         _refuse(self, ("epochs",), lambda value: value < 1, "at least 1")
@@ -39,29 +39,51 @@ class Pace:
 
 
 @dataclass(frozen=True)
+class StagedPace:
+    """The same for several trainings: one value for all of them, or one for each."""
+
+    epochs: tuple[int, ...] = setting((10,), f"{EPOCHS}; {EACH}")
+    lr: tuple[float, ...] | None = setting(None, f"{LR}; {EACH}")
+    row_lr: tuple[float, ...] = setting((1e-2,), f"{ROW_LR}; {EACH}")
+    precision: tuple[Precision, ...] = setting(("fp32",), f"{PRECISION}; {EACH}")
+
+
+@dataclass(frozen=True)
 class Steps:
     """Batches, schedule and averaging, shared by all trainings of a method."""
 
     batch_size: int = setting(32, "documents per batch")
-    schedule: Literal["constant", "linear", "halving"] = setting("linear", "learning-rate schedule after the warm-up")
-    halve_at: tuple[float, ...] = setting((0.5, 0.75), "halving: shares of training at which rates are halved")
+    schedule: str = setting(
+        "linear",
+        "learning rates after the warm-up: linear (falling to 0), constant, or the shares of training at which they "
+        "are halved, such as 0.5,0.75",
+    )
     warmup: float = setting(0.0, "share of the steps over which rates rise linearly")
     weight_decay: float = setting(0.0, "decoupled weight decay of dense matrices, not of tables and biases")
-    accumulate: int = setting(1, "batches per optimiser step (gradient accumulation)")
     average_from: int | None = setting(None, "first epoch of weight averaging (SWA); none: no averaging")
-    moments: Moments = setting(
-        "entry",
-        "second moments of Adam on tables (row_lr): of every entry, or one of a row; "
-        "row also keeps first moments in bfloat16, in all a quarter of the memory",
-    )
     average_every: int = setting(0, "batches between two averaged snapshots; 0: one per epoch")
 
     def __post_init__(self) -> None:
-        _refuse(self, ("batch_size", "accumulate"), lambda value: value < 1, "at least 1")
+        _refuse(self, ("batch_size",), lambda value: value < 1, "at least 1")
         not_negative = ("warmup", "weight_decay", "average_every")
         _refuse(self, not_negative, lambda value: not 0 <= value < math.inf, "0 or more")
-        if self.warmup >= 1 or any(not 0 < share < 1 for share in self.halve_at):
-            raise ConfigError("warmup and halve_at are shares of the training: write 0.1 for a tenth")
+        if self.warmup >= 1:
+            raise ConfigError("warmup is a share of the training: write 0.1 for a tenth")
+        if self.schedule not in SCHEDULES and not self.halvings:
+            raise ConfigError(f"schedule = {self.schedule!r}: write {SCHEDULE_FORMS}")
+
+    @property
+    def halvings(self) -> tuple[float, ...]:
+        """The shares of training at which rates are halved, where `schedule` has them."""
+        try:
+            shares = tuple(float(share) for share in self.schedule.split(","))
+        except ValueError:
+            return ()
+        return shares if all(0 < share < 1 for share in shares) else ()
+
+
+SCHEDULES = ("linear", "constant")
+SCHEDULE_FORMS = "linear, constant, or shares of the training at which rates are halved, such as 0.5,0.75"
 
 
 @dataclass(frozen=True)
@@ -81,15 +103,7 @@ class Optim(Learning):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.keep != LAST and not METRIC.fullmatch(self.keep):
-            raise ConfigError(f"keep = {self.keep!r}: write last, or a metric such as nDCG@5, P@1 or R@10")
-
-    @classmethod
-    def of(cls, *parts: Pace | Steps, keep: str = "last") -> Optim:
-        """Combine settings that a method keeps in several places."""
-        known = {name for part in (Pace, Steps) for name in part.__dataclass_fields__}
-        values = {name: value for part in parts for name, value in vars(part).items() if name in known}
-        return cls(**values, keep=keep)
+        check_kept(self.keep)
 
     @property
     def metric(self) -> str:
@@ -99,6 +113,46 @@ class Optim(Learning):
 
 LAST, DEFAULT_METRIC = "last", "nDCG@5"
 METRIC = re.compile(r"(P|nDCG|R)@[1-9][0-9]{0,3}")
+
+
+def check_kept(keep: str) -> None:
+    """Raise unless weights can be kept by this."""
+    if keep != LAST and not METRIC.fullmatch(keep):
+        raise ConfigError(f"keep = {keep!r}: write last, or a metric such as nDCG@5, P@1 or R@10")
+
+
+@dataclass(frozen=True)
+class StagedLearning(Steps, StagedPace):
+    """All settings of several trainings but `keep`."""
+
+    def check_stages(self, stages: int) -> None:
+        """Raise unless there is one value for all stages or one for each, and all are valid."""
+        for item in fields(self):
+            check_number(f"optim.{item.name}", getattr(self, item.name), stages)
+        for number in range(stages):
+            self.stage(number)
+
+    def stage(self, number: int, keep: str = LAST) -> Optim:
+        """The settings of one training."""
+        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(Steps)}
+        values |= {item.name: of_stage(getattr(self, item.name) or (None,), number) for item in fields(StagedPace)}
+        return Optim(**values, keep=keep)
+
+
+def as_optim(learning: Learning) -> Optim:
+    """The input of the training loop; without validation documents the last weights are kept."""
+    return Optim(**vars(learning))
+
+
+def of_stage(values: tuple[Value, ...], number: int) -> Value:
+    """The value of a stage: the one for all, or its own."""
+    return values[0] if len(values) == 1 else values[number]
+
+
+def check_number(name: str, values: object, stages: int) -> None:
+    """Raise if these are neither one value nor as many as there are stages."""
+    if isinstance(values, tuple) and len(values) not in (1, stages):
+        raise ConfigError(f"{name} has {len(values)} values: write one for all stages, or {stages}, one for each")
 
 
 def with_many_steps(optim: Optim, documents: int) -> Optim:

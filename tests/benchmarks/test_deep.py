@@ -24,7 +24,7 @@ def test_settings_of_a_row_reach_the_method_that_proposes(fits: list[tuple]):
     deep.trained("toy", "GUDN++", None, {"optim.row_lr": 0.1})
     encoder = deep.ENCODER["encoder"]
     assert fits == [
-        ("gudn", {"encoder": encoder, "optim.row_lr": 0.1, "feature_guide": 0, "link_guide": 0}),
+        ("gudn/no-guide", {"encoder": encoder, "optim.row_lr": 0.1}),
         ("gudn++", {"gudn.encoder": encoder, "gudn.optim.row_lr": 0.1}),
     ]
 

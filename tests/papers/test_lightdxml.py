@@ -110,34 +110,34 @@ def test_equation_5_a_centroid_is_the_mean_of_a_labels_documents_and_zero_withou
 @pytest.mark.parametrize(("relu", "expected"), [(False, [[12.0, -5.0]]), (True, [[12.0, 0.0]])])
 def test_equation_4_two_linear_layers_and_the_papers_relu_if_wanted(relu: bool, expected: list):
     """μ = (2, 3): W⁽¹⁾μ + b⁽¹⁾ = 6; W⁽²⁾·6 + b⁽²⁾ = (12, −5)."""
-    assert LabelEncoder(TWO_LAYERS, relu)(torch.tensor([[2.0, 3.0]])).tolist() == expected
+    assert LabelEncoder(replace(TWO_LAYERS, relu=relu))(torch.tensor([[2.0, 3.0]])).tolist() == expected
 
 
 def test_equation_4_two_layers_are_one():
     """W_l = W⁽²⁾W⁽¹⁾ = ((2, 2), (−1, −1)),  b_l = W⁽²⁾b⁽¹⁾ + b⁽²⁾ = (2, 0)."""
     means = torch.tensor([[1.0, 4.0], [0.5, -2.0]])
     as_one = means @ torch.tensor([[2.0, 2.0], [-1.0, -1.0]]).T + torch.tensor([2.0, 0.0])
-    assert torch.allclose(LabelEncoder(TWO_LAYERS, False)(means), as_one)
+    assert torch.allclose(LabelEncoder(TWO_LAYERS)(means), as_one)
 
 
 def test_equation_2_the_loss_of_a_document_is_summed_over_its_labels():
     """x = (0, 0) with Z = (3, 0), (0, 1) and x = (1, 1) with Z = (1, 1): (ln 10 + ln 2 + ln 1) / 2."""
-    identity = first_layers(2, LabelEncoding(hidden=2), seed=0)
+    identity = first_layers(2, LabelEncoding(), seed=0)
     pairs = Pairs(*f32([[0, 0], [1, 1]], [[3, 0], [0, 1], [1, 1]]), csr([[1, 1, 0], [0, 0, 1]]))
-    loss = LabelEncoder(identity, False).loss(pairs.batch(np.arange(2), NO_CHANCE))
+    loss = LabelEncoder(identity).loss(pairs.batch(np.arange(2), NO_CHANCE))
     assert loss.item() == pytest.approx((math.log(10) + math.log(2)) / 2, abs=1e-6)
 
 
-@pytest.mark.parametrize("hidden", [None, 2, 5])
-def test_identity_layers_leave_the_mean_as_it_is_and_random_ones_do_not(hidden: int):
+@pytest.mark.parametrize("hidden", [1, 2, 5])
+def test_layers_leave_the_mean_as_it_is_and_those_of_a_width_of_their_own_do_not(hidden: int):
     means = torch.tensor([[2.0, -3.0]])
-    as_is, drawn = (first_layers(2, LabelEncoding(hidden=hidden, start=how), seed=1) for how in ("identity", "random"))
-    assert torch.allclose(LabelEncoder(as_is, False)(means), means)
-    assert not torch.allclose(LabelEncoder(drawn, False)(means), means)
+    as_is, drawn = (first_layers(2, LabelEncoding(hidden=width), seed=1) for width in (None, hidden))
+    assert torch.allclose(LabelEncoder(as_is)(means), means)
+    assert drawn.first.shape == (hidden, 2) and not torch.allclose(LabelEncoder(drawn)(means), means)
 
 
 def test_a_label_without_documents_points_nowhere_although_the_layers_have_offsets():
-    vectors = LabelEncoder(TWO_LAYERS, False).vectors(np.array([[2, 3], [0, 0]], np.float32))
+    vectors = LabelEncoder(TWO_LAYERS).vectors(np.array([[2, 3], [0, 0]], np.float32))
     assert vectors.tolist() == [[12, -5], [0, 0]]
 
 
@@ -218,7 +218,7 @@ def test_gradients_of_the_label_encoder_are_the_same_every_time_on_two_threads()
     batch = Pair(documents, means, *places)
 
     def gradient() -> torch.Tensor:
-        encoder = LabelEncoder(layers, False)
+        encoder = LabelEncoder(layers)
         encoder.loss(batch).backward()
         return encoder.first.weight.grad
 
@@ -294,7 +294,7 @@ def test_beta_is_not_chosen_by_documents_that_are_a_labels_own_text():
 
 @pytest.mark.parametrize(
     "setting",
-    [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"label_encoder": LabelEncoding(hidden=9)}, {"dropout": 1.0}],
+    [{"beta": 1.5}, {"shortlist": 0}, {"reindex": 0}, {"dropout": 1.0}],
 )
 def test_impossible_settings_are_refused(setting: dict):
     with pytest.raises(ConfigError):

@@ -270,7 +270,7 @@ def token_source(
     how = encoding.transformer
     first = stage("encoder", pretrained, encoding.encoder, how.max_tokens)
     first = replace(first, layers=how.layers, pool=how.pool)
-    if how.centred:
+    if how.pool == "mean":
         first = replace(first, center=stage("center", center_of, first, texts, seed))
     read = first.pieces.encode
     tokens, valid_tokens = stage("tokens", read, texts), stage("valid-tokens", read, valid_texts)

@@ -16,7 +16,7 @@ from longtail.encoders.learn.bag import Dropout, rows_before
 from longtail.encoders.learn.batches import TokenInput
 from longtail.encoders.learn.exchange import gathered
 from longtail.encoders.transformer import Transformer, TransformerReading
-from longtail.errors import ConfigError, ModelError
+from longtail.errors import ModelError
 from longtail.features.tokens import Tokens
 
 
@@ -25,9 +25,7 @@ class TransformerEncoder(nn.Module):
 
     center: Tensor  # (layers · hidden,)
 
-    def __init__(
-        self, start: Transformer, word_rows: bool = True, recompute: bool = False, attention_dropout: bool = False
-    ):
+    def __init__(self, start: Transformer, word_rows: bool = True, attention_dropout: bool = False):
         super().__init__()
         self.start = start
         self.model: PreTrainedModel = built(start, attention_dropout)
@@ -36,8 +34,6 @@ class TransformerEncoder(nn.Module):
         center = torch.zeros(self.dim) if start.center is None else torch.from_numpy(np.array(start.center))
         self.register_buffer("center", center, persistent=False)
         self.model.get_input_embeddings().sparse = word_rows
-        if recompute:
-            self._recompute()
 
     def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> Tensor:
         """e of each text, float32; `ids` (texts, longest) are padded behind each text's end.
@@ -77,12 +73,6 @@ class TransformerEncoder(nn.Module):
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
-    def _recompute(self) -> None:
-        if not self.model.supports_gradient_checkpointing:
-            family = self.model.config.model_type
-            raise ConfigError(f"transformer.recompute: a transformer of the family {family} cannot; set it to false")
-        self.model.gradient_checkpointing_enable({"use_reentrant": False})
-
     @property
     def tables(self) -> list[nn.Parameter]:
         """Parameters of which a batch touches few rows: word vectors with sparse gradients."""
@@ -117,7 +107,7 @@ class LearningTransformer(nn.Module):
         of_texts: np.ndarray | None = None,
     ):  # fmt: skip
         super().__init__()
-        how = reading.word_lr is not None, reading.recompute, reading.attention_dropout
+        how = reading.word_lr is not None, reading.attention_dropout
         self.layers = TransformerEncoder(start, *how)
         self.drop, self.dim, self.word_lr = Dropout(dropout), self.layers.dim, reading.word_lr
         self.label_texts, self.as_rows = label_texts, as_rows

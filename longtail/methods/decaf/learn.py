@@ -32,7 +32,7 @@ from longtail.index.balanced import balanced_clusters
 from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, in_cluster_order, members_of
 from longtail.methods.decaf.model import Scorer
-from longtail.methods.decaf.settings import Config, Module, Parts, Variant
+from longtail.methods.decaf.settings import RANKER, SHORTLISTER, SURROGATE, Config, Parts, Variant
 from longtail.methods.shared.learn.groups import dense_group, encoder_groups, table_group
 from longtail.methods.shared.negatives import EASY, POOL, labels_in_use, only_in_use
 from longtail.methods.shared.preparation import cluster_labels
@@ -77,8 +77,8 @@ def cluster_by_vectors(
 def learn_surrogate(data: Data, clusters: Clusters, config: Config, run: Run) -> Encoder:
     """Module I: train the encoder on clusters, classified by their texts alone, h_m = ℰ_L(u_m)."""
     meetings = against_clusters(data, clusters, config)
-    network = started(data, meetings, data.source.first, "text", config.surrogate, config)
-    return trained(network, "surrogate", config.surrogate, config, run, config.seed).encoder
+    network = started(data, meetings, data.source.first, "text", config.dropout_of(SURROGATE), config)
+    return trained(network, "surrogate", config.optim_of(SURROGATE), run, config.seed).encoder
 
 
 def learn_shortlister(
@@ -88,8 +88,8 @@ def learn_shortlister(
     meetings = against_clusters(data, clusters, config)
     # Table 6 randomises the refinement of labels only, not of clusters.
     parts: Parts = "both" if variant.parts == "no-init" else variant.parts
-    network = started(data, meetings, start, parts, config.shortlister, config, variant.lite)
-    return trained(network, f"shortlister-{number}", config.shortlister, config, run, config.seed + number)
+    network = started(data, meetings, start, parts, config.dropout_of(SHORTLISTER), config, variant.lite)
+    return trained(network, f"shortlister-{number}", config.optim_of(SHORTLISTER), run, config.seed + number)
 
 
 def learn_ranker(
@@ -102,10 +102,9 @@ def learn_ranker(
     pool = first_pool(clusters.starts, opened, rng) if config.negatives else None
     texts = data.source.with_labels(rows)
     meetings = Meetings(texts, labels, rows, config.negatives, clusters.starts, opened, pool)
-    dropped = config.bag.words_dropped
-    network = started(data, meetings, start, variant.parts, config.ranker, config, variant.lite, dropped)
-    average_from = config.optim.average_from
-    return trained(network, f"ranker-{number}", config.ranker, config, run, config.seed + number, average_from)
+    dropout, dropped = config.dropout_of(RANKER), config.bag.words_dropped
+    network = started(data, meetings, start, variant.parts, dropout, config, variant.lite, dropped)
+    return trained(network, f"ranker-{number}", config.optim_of(RANKER), run, config.seed + number)
 
 
 def against_clusters(data: Data, clusters: Clusters, config: Config) -> Meetings:
@@ -174,7 +173,7 @@ class Network(nn.Module):
 
 
 def started(
-    data: Data, meetings: Meetings, start: Encoder, parts: Parts, module: Module, config: Config,
+    data: Data, meetings: Meetings, start: Encoder, parts: Parts, dropout: float, config: Config,
     frozen: bool = False, words_dropped: float = 0.0,
 ) -> Network:  # fmt: skip
     """An initial network with rows of these parts."""
@@ -182,9 +181,9 @@ def started(
     rest(given)
     with seeded(config.seed):
         refinement = None if parts == "text" else _refinement(data.source, start, meetings.rows, parts)
-        read = None if parts == "refinement" else Block(start.dim, module.dropout)
+        read = None if parts == "refinement" else Block(start.dim, dropout)
         rows = LearningRows(len(meetings.rows), refinement, read)
-        encoder = data.source.started(start, module.dropout, meetings.rows, words_dropped)
+        encoder = data.source.started(start, dropout, meetings.rows, words_dropped)
     if frozen:
         for table in encoder.tables:
             table.requires_grad_(False)
@@ -207,11 +206,8 @@ def _refinement(source: Source, start: Encoder, rows: TextRows, parts: Parts) ->
     return torch.from_numpy(source.first_rows(start, rows.part(here().part(len(rows)))))
 
 
-def trained(
-    network: Network, name: str, module: Module, config: Config, run: Run, seed: int, average_from: int | None = None
-) -> Scorer:
+def trained(network: Network, name: str, optim: Optim, run: Run, seed: int) -> Scorer:
     """Train the network, resuming an earlier attempt, and export it."""
-    optim = replace(Optim.of(module, config.optim), average_from=average_from)
     run.train(name, network, network.meetings, with_many_steps(optim, len(network.meetings.lengths)), seed=seed)
     return network.finished(name, run)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from longtail.config import setting
@@ -11,7 +11,7 @@ from longtail.encoders.encoder import BAG, MEANING, Encoding
 from longtail.encoders.transformer import TransformerReading
 from longtail.errors import ConfigError
 from longtail.features.tfidf import TfidfOptions
-from longtail.train.settings import Pace, Steps
+from longtail.train.settings import Optim, StagedLearning, check_number, of_stage
 
 Parts = Literal["both", "no-init", "text", "refinement"]  # parts of a label row
 
@@ -30,18 +30,7 @@ VARIANTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Module(Pace):
-    """Training settings of one module."""
-
-    dropout: float = setting(
-        0.2, "dropout on text vectors; in a bag, also inside its block", "section 3.1: 0.5, 0.2, 0.2"
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout = {self.dropout}: it is a share, from 0 to below 1")
+MODULES = SURROGATE, SHORTLISTER, RANKER = range(3)  # those that train: I, II and IV
 
 
 @dataclass(frozen=True)
@@ -67,16 +56,25 @@ class Config:
         "0",
     )
     instances: int = setting(1, "number of averaged models that share module I", "3, section 3.1")
-    surrogate: Module = setting(Module(epochs=4, row_lr=0.015, precision="auto"), "module I", "20 epochs, 0.01")
-    shortlister: Module = setting(Module(epochs=3, row_lr=0.015, precision="auto"), "module II", "10 epochs, 0.008")
-    ranker: Module = setting(Module(epochs=12, row_lr=0.015, dropout=0.4), "module IV", "10 epochs, 0.008")
+    dropout: tuple[float, ...] = setting(
+        (0.2, 0.2, 0.4),
+        "dropout on text vectors; in a bag, also inside its block; one value, or one for each of modules I, II and IV",
+        "section 3.1: 0.5, 0.2, 0.2",
+    )
     afresh: bool = setting(
         True, "module IV starts from the initial token vectors, not from those of module II", "false"
     )
-    optim: Steps = setting(
-        Steps(batch_size=256, warmup=0.02, average_from=6),
-        "training of all modules; only module IV averages weights",
-        "255",
+    optim: StagedLearning = setting(
+        StagedLearning(
+            epochs=(4, 3, 12),
+            row_lr=(0.015,),
+            precision=("auto", "auto", "fp32"),
+            batch_size=256,
+            warmup=0.02,
+            average_from=6,
+        ),
+        "training of modules I, II and IV; only module IV averages weights",
+        "20, 10 and 10 epochs, 0.01 and 0.008, batches of 255",
     )
     seed: int = setting(0, "random seed")
 
@@ -85,8 +83,21 @@ class Config:
             raise ConfigError(f"recall = {self.recall}: it is a share, above 0 and at most 1")
         if self.labels_per_cluster < 1 or self.instances < 1:
             raise ConfigError("labels_per_cluster and instances are at least 1")
+        self.optim.check_stages(len(MODULES))
+        check_number("dropout", self.dropout, len(MODULES))
+        if not all(0 <= share < 1 for share in self.dropout):
+            raise ConfigError(f"dropout = {self.dropout}: shares, from 0 to below 1")
 
     @property
     def encoding(self) -> Encoding:
         """The encoder and its settings."""
         return Encoding(self.encoder, self.words, self.bag, self.transformer)
+
+    def dropout_of(self, module: int) -> float:
+        """Dropout of a module."""
+        return of_stage(self.dropout, module)
+
+    def optim_of(self, module: int) -> Optim:
+        """Training of a module; only the ranker's averages weights."""
+        optim = self.optim.stage(module)
+        return optim if module == RANKER else replace(optim, average_from=None)

@@ -7,7 +7,8 @@ Gupta et al., NeurIPS 2022, arXiv:2210.08410.  Differences and their reasons: do
     paper        here           meaning
     φ            Encoder        document vector: a bag of tokens or a transformer (encoders/encoder.py)
     Ŵ_C, A       GraphIndex     clusters opened by a document, and edges to labels (index/graph.py)
-    b, α, β, K   Walk           clusters opened, scales of cluster beliefs and edge scores, candidates
+    b, β, K      Walk           clusters opened, scale of edge scores, candidates
+    α            ALPHA          scale of cluster beliefs, 10 (learn/stages.py)
     κ            edges          edges per cluster
     ŷ            belief         belief in a label: its best path
     W_L          Graphed        one classifier per label (rankers/graphed.py)
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus
 from longtail.methods.elias.model import Elias
-from longtail.methods.elias.settings import VARIANTS, Config, Variant, with_encoder
+from longtail.methods.elias.settings import VARIANTS, Config, Variant
 
 if TYPE_CHECKING:
     from longtail.train.need import Need
@@ -38,7 +39,6 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "learned") 
     """Learn vocabulary and clusters, train stage 1, build the graph, train stage 2."""
     from longtail.methods.elias.stages import prepare, weighed
 
-    config = with_encoder(config)
     data = prepare(corpus, config, run)
     if variant == "one-vs-all":
         from longtail.methods.elias.ablations import learn_one_vs_all
@@ -47,7 +47,7 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "learned") 
     from longtail.methods.elias.learn.stages import learn
 
     model = learn(data, config, run, variant)
-    return weighed(model, data.valid) if config.ranker.belief_weight is None else model
+    return weighed(model, data.valid) if config.belief_weight is None else model
 
 
 def need(corpus: Corpus, config: Config) -> Need:

@@ -18,6 +18,6 @@ def learn_one_vs_all(data: Data, config: Config, run: Run) -> Elias:
     with seeded(config.seed):
         encoder = texts.started(config)
         heads = OneVsAll(data.train.n_labels, classifiers_on(encoder, texts, config))
-        network = Network(encoder, heads, config.stage_2)
-    trained("one-vs-all", network, texts, config.stage_2, config, run, config.optim.average_from)
+        network = Network(encoder, heads, config.stage(2))
+    trained("one-vs-all", network, texts, config, run)
     return Elias(network.encoder.export(), one_vs_all=network.heads.export())

@@ -9,17 +9,19 @@ Wang et al., 2022, arXiv:2201.11582.  Differences and their reasons: docs/method
     paper       here             meaning
     E_t, E_l    LearningEncoder      vectors of the text, and of the joined label names
     L_feature   feature_guide        weight of (2): distance or contrastive loss of both vectors (guide_by)
-    L_link      link_guide           weight of (3): classify label names to their labels
+    L_link      Guided.link          (3): classify label names to their labels
     L_class     Heads                (5): LightXML's loss, on all labels or on clusters of them
 
 Network and trained model are methods/shared/clustered, as in LightXML: the guide is not part of the model.
-Training is in learn.py, the paper's one-hot labels (Table 4) and the authors' L_feature in ablations.py.
+Training is in learn.py, the paper's one-hot labels (Table 4) and the authors' L_feature in ablations.py.  Guides are
+switched off (Table 3) by variants.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longtail.corpus import Corpus, LabelSet, Texts
@@ -33,27 +35,29 @@ if TYPE_CHECKING:
 __all__ = ["VARIANTS", "Config", "fit", "need"]
 
 
-def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "names") -> ClusteredEncoder:
+def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = Variant()) -> ClusteredEncoder:  # noqa: B008 - frozen
     """Tokenize texts and label names, cluster labels if many, then train encoder and heads with guides."""
     from longtail.methods.shared.clustered.stages import prepare
     from longtail.methods.shared.preparation import refuse_without_text
 
     refuse_without_text(corpus)  # label names are read whatever guides
     data = prepare(corpus, config, run)
-    if config.guided and variant == "names":
+    if variant.names and (variant.feature or variant.link):
         warn_of_symbols(corpus.label_set, run)
     names = data.source.names(as_words(corpus.label_set.names), config.label_tokens)
-    if config.guided and variant == "one-hot":
+    if not variant.feature:
+        config = replace(config, feature_guide=0.0)
+    if not variant.names:
         from longtail.methods.gudn.ablations import learn_by_one_hot
 
         return learn_by_one_hot(data, names, config, run)
     if config.feature_guide and config.guide_by == "pooler":
         from longtail.methods.gudn.ablations import learn_by_pooler
 
-        return learn_by_pooler(data, names, config, run)
+        return learn_by_pooler(data, names, config, run, variant.link)
     from longtail.methods.gudn.learn import learn
 
-    return learn(data, names, config, run)
+    return learn(data, names, config, run, link=variant.link)
 
 
 def as_words(names: Texts) -> Texts:
@@ -84,4 +88,4 @@ def need(corpus: Corpus, config: Config) -> Need:
     from longtail.train.need import Need
 
     one = stages.need(corpus, config)
-    return Need(one.parameters, 2 * one.memory if config.guided else one.memory, one.disk)
+    return Need(one.parameters, 2 * one.memory, one.disk)

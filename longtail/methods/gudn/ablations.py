@@ -22,7 +22,7 @@ from longtail.train.settings import Optim
 
 
 def learn_by_one_hot(data: Data, names: Names, config: Config, run: Run) -> ClusteredEncoder:
-    """As `learn`, but the guide uses the labels of a document, not their names."""
+    """As `learn`, but L_feature, the only guide, uses the labels of a document, not their names."""
 
     def guide(network: Network, config: Config) -> GuidedByOneHot:
         return GuidedByOneHot(network, OneHot(data.train.n_labels, network.encoder.dim), config)
@@ -34,7 +34,7 @@ class GuidedByOneHot(Guided):
     """GUDN with a guide that has its own parameters and uses no names."""
 
     def __init__(self, network: Network, one_hot: OneHot, config: Config):
-        super().__init__(network, config)
+        super().__init__(network, config, link=False)  # Table 4 is of L_feature alone
         self.one_hot = one_hot
 
     def read_labels(self, batch: NamedBatch) -> Tensor:
@@ -69,12 +69,12 @@ class OneHot(nn.Module):
 # -- the authors' L_feature --------------------------------------------------------------------------------------------
 
 
-def learn_by_pooler(data: Data, names: Names, config: Config, run: Run) -> ClusteredEncoder:
+def learn_by_pooler(data: Data, names: Names, config: Config, run: Run, link: bool = True) -> ClusteredEncoder:
     """As `learn`, but L_feature compares what the pretrained pooler makes of texts and of label names."""
     pooler = run.stage("pooler", pooler_of, config.encoder)
 
     def guide(network: Network, config: Config) -> GuidedByPooler:
-        return GuidedByPooler(network, pooler, config)
+        return GuidedByPooler(network, pooler, config, link)
 
     return learn(data, names, config, run, guide)
 
@@ -82,8 +82,8 @@ def learn_by_pooler(data: Data, names: Names, config: Config, run: Run) -> Clust
 class GuidedByPooler(Guided):
     """GUDN as released: mean over batch and dimensions of (p_t − p_l)², p = tanh(W e + b) of the last layer's [CLS]."""
 
-    def __init__(self, network: Network, pooler: Pooler, config: Config):
-        super().__init__(network, config)
+    def __init__(self, network: Network, pooler: Pooler, config: Config, link: bool = True):
+        super().__init__(network, config, link)
         self.pooler = nn.Linear(*pooler.weight.shape)
         self.pooler.load_state_dict({name: torch.from_numpy(np.array(part)) for name, part in vars(pooler).items()})
 

@@ -26,14 +26,15 @@ from longtail.train.settings import Optim
 
 
 def learn(
-    data: Data, names: Names, config: Config, run: Run, guide: Callable[[Network, Config], Guided] | None = None
-) -> ClusteredEncoder:
-    """Train encoder and heads with guides, which are not kept; `guide` is for ablations."""
+    data: Data, names: Names, config: Config, run: Run, guide: Callable[[Network, Config], Guided] | None = None,
+    link: bool = True,
+) -> ClusteredEncoder:  # fmt: skip
+    """Train encoder and heads with guides, which are not kept; `guide` and `link` are for ablations."""
     with seeded(config.seed):
         encoder = encoder_on(data, config)
         heads = heads_on(encoder, data, config)
         network = Network(encoder, heads, config.eps)
-        guided = (guide or Guided)(network, config)
+        guided = guide(network, config) if guide else Guided(network, config, link)
     start_reading(heads, data, config, run)
     documents, valid = batches_of(data)
     run.train("gudn", guided, NamedBatches(documents, names), config.optim, seed=config.seed, valid=valid)
@@ -43,14 +44,15 @@ def learn(
 class Guided(nn.Module):
     """An encoder with cluster heads, and guides without parameters of their own."""
 
-    def __init__(self, network: Network, config: Config):
+    def __init__(self, network: Network, config: Config, link: bool = True):
         super().__init__()
-        self.network, self.config = network, config
-        self.strength = float(config.guided)  # weight of the guides in the next batch
+        self.network, self.config, self.link = network, config, link
+        self.guided = link or config.feature_guide > 0
+        self.strength = float(self.guided)  # weight of the guides in the next batch
 
     def start_batch(self, done: float) -> None:
         """Decay the guides linearly, if configured."""
-        if self.config.guided and self.config.guide_until is not None:
+        if self.guided and self.config.guide_until is not None:
             self.strength = max(0.0, 1 - done / self.config.guide_until)
 
     def loss(self, batch: NamedBatch) -> Tensor:
@@ -63,16 +65,16 @@ class Guided(nn.Module):
         return loss + self.strength * self._guide(texts[told], self.read_labels(batch)[told], batch.named[told])
 
     def _guide(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
-        """(4): L_guide = L_feature + L_link, weighted."""
+        """(4): L_guide = L_feature, weighted, + L_link."""
         loss = self.config.feature_guide * self._compare(texts, labels, positives)  # (2)
-        if self.config.link_guide:
-            loss = loss + self.config.link_guide * self.network.classify(labels, positives)  # (3)
+        if self.link:
+            loss = loss + self.network.classify(labels, positives)  # (3)
         return loss
 
     def _compare(self, texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
         if self.config.guide_by == "contrast":
-            return contrast_loss(texts, labels, positives, self.config.guide_centred)
-        return feature_loss(texts, labels, self.config.guide_centred)
+            return contrast_loss(texts, labels, positives)
+        return feature_loss(texts, labels, centred=self.config.guide_by == "centred-distance")
 
     def read_labels(self, batch: NamedBatch) -> Tensor:
         """E_l: (documents, dim)."""
@@ -102,14 +104,13 @@ def feature_loss(texts: Tensor, labels: Tensor, centred: bool = False) -> Tensor
 TEMPERATURE = 0.05  # of cosines, usual for sentence encoders
 
 
-def contrast_loss(texts: Tensor, labels: Tensor, positives: Tensor, centred: bool = False) -> Tensor:
-    """Replaces (2): symmetric in-batch contrastive loss (InfoNCE) of E_t and E_l by cosine.
+def contrast_loss(texts: Tensor, labels: Tensor, positives: Tensor) -> Tensor:
+    """Replaces (2): symmetric in-batch contrastive loss (InfoNCE) of E_t and E_l, each minus its mean, by cosine.
 
     The squared distance of (2) is smallest when both vectors collapse; this loss is not.  Pairs of documents that share
     a label are masked.
     """
-    if centred:
-        texts, labels = without_mean(texts), without_mean(labels)
+    texts, labels = without_mean(texts), without_mean(labels)
     cosines = F.normalize(texts) @ F.normalize(labels).T / TEMPERATURE
     own = torch.eye(len(texts), dtype=torch.bool, device=texts.device)
     cosines = cosines.masked_fill(share_labels(positives) & ~own, -torch.inf)

@@ -11,8 +11,20 @@ from longtail.encoders.transformer import TransformerReading
 from longtail.errors import ConfigError
 from longtail.methods.shared.clustered.settings import ClusteredConfig
 
-Variant = Literal["names", "one-hot"]
-VARIANTS: dict[str, Variant] = {"one-hot": "one-hot"}  # Table 4
+
+@dataclass(frozen=True)
+class Variant:
+    """Ablations of Tables 3 and 4 of the paper; with L_link alone: feature_guide = 0."""
+
+    feature: bool = True
+    link: bool = True
+    names: bool = True  # guides read label names, not one-hot labels
+
+
+VARIANTS = {
+    "no-guide": Variant(feature=False, link=False), "feature": Variant(link=False),
+    "one-hot": Variant(link=False, names=False),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -24,36 +36,22 @@ class Config(ClusteredConfig):
         "texts", "initial label and cluster vectors: from label texts, or random", "random"
     )
     label_tokens: int = setting(64, "most tokens of a document's joined label names", "512")
-    feature_guide: float = setting(1.0, "weight of L_feature; 0: off", "1; Table 3: GUD-F")
-    guide_by: Literal["distance", "contrast", "pooler"] = setting(
+    feature_guide: float = setting(1.0, "weight of L_feature; 0: L_link alone", "1; Table 3: GUD-L with 0")
+    guide_by: Literal["contrast", "distance", "centred-distance", "pooler"] = setting(
         "contrast",
-        "L_feature: squared distance, contrastive within a batch, or distance of pooler outputs (see docs); "
-        "use a weight of 0.02 with distance",
+        "L_feature: contrastive within a batch, squared distance, the same after subtracting the means of a batch, or "
+        "distance of pooler outputs (see docs); use a weight of 0.02 with distances",
         "distance; authors' code: pooler",
     )
-    guide_centred: bool = setting(
-        True, "subtract the batch means of texts and of label names before L_feature", "false"
-    )
-    link_guide: float = setting(1.0, "weight of L_link; 0: off", "1; Table 3: GUD-L")
     guide_until: float | None = setting(
         None, "share of the training over which both guides decay to 0; none: constant", "none"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if min(self.feature_guide, self.link_guide) < 0:
-            raise ConfigError("feature_guide and link_guide are weights: 0 or more")
+        if self.feature_guide < 0:
+            raise ConfigError("feature_guide is a weight: 0 or more")
         if self.guide_until is not None and not 0 < self.guide_until <= 1:
             raise ConfigError("guide_until is a share of the training, as 0.5 for its first half; none: guides stay")
-        if self.guide_by == "pooler" and (
-            self.encoder == BAG or self.transformer.pool != "cls" or self.transformer.centred
-        ):
-            raise ConfigError(
-                "guide_by = pooler reads the last [CLS] of a transformer; set transformer.pool = cls and "
-                "transformer.centred = false"
-            )
-
-    @property
-    def guided(self) -> bool:
-        """Whether any guide is on."""
-        return self.feature_guide > 0 or self.link_guide > 0
+        if self.guide_by == "pooler" and (self.encoder == BAG or self.transformer.pool != "cls"):
+            raise ConfigError("guide_by = pooler reads the last [CLS] of a transformer; set transformer.pool = cls")

@@ -57,7 +57,8 @@ def fit(corpus: Corpus, config: Config, run: Run, variant: Variant = "cycle") ->
         features, _ = source.features(everything)
         model = learn_astec(source, features, everything.labels, classified, config, run)
     else:
-        model = LightDXML(*learn(source, everything.labels, classified, config, run), config.shortlist)
+        parts = learn(source, everything.labels, classified, config, run, relu=variant == "relu")
+        model = LightDXML(*parts, config.shortlist)
     if config.beta is None and valid.labels.nnz:
         model = replace(model, fusion=replace(model.fusion, beta=choose_beta(model, train, valid, config, run)))
     if variant == "astec":

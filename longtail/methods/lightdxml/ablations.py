@@ -26,7 +26,7 @@ from longtail.methods.lightdxml.settings import Config
 from longtail.methods.shared.preparation import cluster_labels
 from longtail.rankers.learn.candidates import Meeting, meeting, together
 from longtail.train.run import Run
-from longtail.train.settings import Optim
+from longtail.train.settings import as_optim
 
 SMALLEST, MOST_CLUSTERS = 4, 65_536  # labels of a cluster: 1,024 clusters of EURLex-4K in the authors' configs
 
@@ -41,7 +41,7 @@ def learn_astec(
     for table in network.encoder.tables:
         table.requires_grad_(False)
     meetings = Meetings(source.train, labels[:classified], shortlists, config.negatives)
-    run.train("classifiers", network, meetings, Optim.of(config.optim), seed=config.seed)
+    run.train("classifiers", network, meetings, as_optim(config.optim), seed=config.seed)
     encoder = network.encoder.export()
     nearest = run.stage("labels-last", at_centroids, source, labels, encoder, config)
     return LightDXML(encoder, nearest, network.fusion(config.beta), config.shortlist)
@@ -53,7 +53,7 @@ def learn_surrogate(source: Source, features: sp.csr_array, labels: sp.csr_array
     clusters = run.stage("clusters", cluster_labels, features, labels, None, size, config.seed)
     network = started(source, len(clusters), config)
     batches = AgainstAll(source.train, cluster_targets(labels, clusters))
-    return run.train("surrogate", network, batches, Optim.of(config.optim), seed=config.seed).encoder.export()
+    return run.train("surrogate", network, batches, as_optim(config.optim), seed=config.seed).encoder.export()
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class AgainstAll:
 
 def find_once(source: Source, labels: sp.csr_array, encoder: Encoder, asking: int, config: Config) -> np.ndarray:
     """Module II: the nearest labels of the first `asking` documents."""
-    search = replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
     documents = encoder.encode(source.read_train())
-    return nearest_over(centroids(documents, labels), search).find_for_many(documents[:asking], config.shortlist)
+    nearest = nearest_over(centroids(documents, labels), config.search, EXACT_BELOW)
+    return nearest.find_for_many(documents[:asking], config.shortlist)
 
 
 def at_centroids(source: Source, labels: sp.csr_array, encoder: Encoder, config: Config) -> Nearest:
@@ -93,7 +93,7 @@ def learn_reranker(
     proposed = run.stage("proposed", propose, first, source, classified)
     network = started(source, labels.shape[1], replace(config, seed=config.seed + 1))
     meetings = Meetings(source.train, labels[:classified], proposed, config.negatives)
-    run.train("re-ranker", network, meetings, Optim.of(config.optim), seed=config.seed + 1)
+    run.train("re-ranker", network, meetings, as_optim(config.optim), seed=config.seed + 1)
     return Reranker(network.encoder.export(), network.labels.export())
 
 

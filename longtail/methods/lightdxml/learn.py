@@ -21,7 +21,7 @@ from longtail.encoders.encoder import Encoder
 from longtail.encoders.learn.bag import array
 from longtail.encoders.learn.batches import ReadTexts
 from longtail.encoders.learn.encoder import LearningEncoder, Source
-from longtail.index.nearest import Nearest, Search, nearest_over
+from longtail.index.nearest import Nearest, nearest_over
 from longtail.methods.lightdxml.settings import Config, LabelEncoding
 from longtail.methods.shared.learn.groups import encoder_groups, table_group
 from longtail.rankers.fusion import Fusion
@@ -38,7 +38,7 @@ from longtail.train.health import check_vectors
 from longtail.train.loop import seeded
 from longtail.train.optim import Group
 from longtail.train.run import Run
-from longtail.train.settings import Optim
+from longtail.train.settings import Optim, as_optim
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Layers:
     first_offset: np.ndarray
     second: np.ndarray  # W⁽²⁾: (dim, hidden)
     second_offset: np.ndarray
+    relu: bool = False  # Eq. 4 as printed: the variant relu
 
 
 @dataclass(frozen=True)
@@ -61,21 +62,21 @@ class Turn:
 
 
 def learn(
-    source: Source, labels: sp.csr_array, classified: int, config: Config, run: Run
+    source: Source, labels: sp.csr_array, classified: int, config: Config, run: Run, relu: bool = False
 ) -> tuple[Encoder, Nearest, Fusion]:
     """Steps 2 to 5: train label vectors on all documents, classifiers on the first `classified` of them."""
     encoder, network = source.first, None
-    layers = first_layers(encoder.dim, config.label_encoder, config.seed)
-    often = classified, replace(config.search, exact_below=max(config.search.exact_below, EXACT_BELOW))
+    layers = replace(first_layers(encoder.dim, config.label_encoder, config.seed), relu=relu)
+    often = classified, EXACT_BELOW
     for turn, epoch in enumerate(range(0, config.optim.epochs, config.reindex)):
         found = run.stage(f"labels-{turn}", embed_labels, source, labels, encoder, layers, config, run, turn, *often)
         layers, network = found.layers, network or started(source, labels.shape[1], config)
         meetings = Meetings(source.train, labels[:classified], found.shortlists, config.negatives)
-        optim = Optim.of(config.optim)
+        optim = as_optim(config.optim)
         run.train("classifiers", network, meetings, optim, seed=config.seed, until=epoch + config.reindex)
         encoder = network.encoder.export()
     assert network is not None
-    inputs = source, labels, encoder, layers, config, run, turn + 1, 0, config.search
+    inputs = source, labels, encoder, layers, config, run, turn + 1, 0, 0
     last = run.stage("labels-last", embed_labels, *inputs)
     return encoder, last.nearest, network.fusion(config.beta)
 
@@ -88,7 +89,7 @@ EXACT_BELOW = 100_000  # labels below which exact search over all documents is f
 
 def embed_labels(
     source: Source, labels: sp.csr_array, encoder: Encoder, layers: Layers, config: Config, run: Run, turn: int,
-    asking: int, search: Search,
+    asking: int, exact_below: int,
 ) -> Turn:  # fmt: skip
     """Train the label encoder on current document vectors; find the nearest labels of the first `asking` documents."""
     documents = encoder.encode(source.read_train())
@@ -96,17 +97,17 @@ def embed_labels(
     means = centroids(documents, labels)
     learning, pairs = config.label_encoder, Pairs(documents, means, labels)
     moves = Optim(epochs=learning.epochs, lr=learning.lr, batch_size=learning.batch_size)
-    network = LabelEncoder(layers, learning.relu)
+    network = LabelEncoder(layers)
     network = run.train(f"label-encoder-{turn}", network, pairs, moves, seed=config.seed + turn).cpu()
-    vectors = network.vectors(means)
-    check_vectors(vectors, np.asarray(means.any(axis=1)), "label vectors", LABEL_ADVICE.format(learning), run)
-    nearest = nearest_over(vectors, search)
+    vectors, advice = network.vectors(means), LABEL_ADVICE.format(learning, "on" if layers.relu else "off")
+    check_vectors(vectors, np.asarray(means.any(axis=1)), "label vectors", advice, run)
+    nearest = nearest_over(vectors, config.search, exact_below)
     return Turn(network.layers(), nearest, nearest.find_for_many(documents[:asking], config.shortlist))
 
 
 LABEL_ADVICE = (
-    "The label encoder did this, most likely because label_encoder.relu = {0.relu}, label_encoder.start = "
-    "{0.start} and label_encoder.lr = {0.lr:g}; try label_encoder.relu = False, label_encoder.start = identity, or a "
+    "The label encoder did this, most likely because label_encoder.hidden = {0.hidden}, label_encoder.lr = {0.lr:g}, "
+    "and a ReLU on its vectors is {1}; try the method lightdxml, which has no ReLU, label_encoder.hidden = none, or a "
     "smaller label_encoder.lr."
 )
 CLASSIFIER_ADVICE = "The document encoder did this; try an optim.row_lr smaller than {0.row_lr:g}."
@@ -124,26 +125,26 @@ def first_layers(dim: int, learning: LabelEncoding, seed: int) -> Layers:
     with seeded(seed):
         hidden = learning.hidden or dim
         first, second = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
-    if learning.start == "identity":
+    if learning.hidden is None:
         for layer in (first, second):
             nn.init.eye_(layer.weight)
             nn.init.zeros_(layer.bias)
     return layers_of(first, second)
 
 
-def layers_of(first: nn.Linear, second: nn.Linear) -> Layers:
+def layers_of(first: nn.Linear, second: nn.Linear, relu: bool = False) -> Layers:
     """Detached copies of the weights."""
-    return Layers(*(array(each) for each in (first.weight, first.bias, second.weight, second.bias)))
+    return Layers(array(first.weight), array(first.bias), array(second.weight), array(second.bias), relu)
 
 
 class LabelEncoder(nn.Module):
     """Z_l = W⁽²⁾(W⁽¹⁾ μ_l + b⁽¹⁾) + b⁽²⁾, optionally with the ReLU of Eq. 4."""
 
-    def __init__(self, layers: Layers, relu: bool):
+    def __init__(self, layers: Layers):
         super().__init__()
         self.first = _linear(layers.first, layers.first_offset)
         self.second = _linear(layers.second, layers.second_offset)
-        self.relu = relu
+        self.relu = layers.relu
 
     def forward(self, means: Tensor) -> Tensor:
         """Label vectors (labels, dim) from centroids of that shape."""
@@ -165,7 +166,7 @@ class LabelEncoder(nn.Module):
 
     def layers(self) -> Layers:
         """Initial weights of the next turn."""
-        return layers_of(self.first, self.second)
+        return layers_of(self.first, self.second, self.relu)
 
 
 def _linear(weight: np.ndarray, offset: np.ndarray) -> nn.Linear:

@@ -14,8 +14,8 @@ from longtail.features.tfidf import TfidfOptions
 from longtail.index.nearest import Search
 from longtail.train.settings import Learning
 
-Variant = Literal["cycle", "astec"]
-VARIANTS: dict[str, Variant] = {"astec": "astec"}  # Table II: what LightDXML is compared with
+Variant = Literal["cycle", "relu", "astec"]
+VARIANTS: dict[str, Variant] = {"relu": "relu", "astec": "astec"}  # Eq. 4 as printed; Table II
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,12 @@ class LabelEncoding:
     epochs: int = setting(1, "passes over the documents per training of the encoder", "Table V: 4 to 8")
     lr: float = setting(1e-3, "peak learning rate", "released configs: 2e-4 to 3e-3")
     batch_size: int = setting(256, "documents per batch", "released configs: 256 or 512 pairs")
-    hidden: int | None = setting(None, "width between the two layers, D̂; none: that of vectors", "600 to 2400")
-    start: Literal["identity", "random"] = setting(
-        "identity", "initial layers; identity: label vectors start as centroids"
+    hidden: int | None = setting(
+        None,
+        "width between the two layers, D̂, which start at random; none: that of vectors, and label vectors start as "
+        "centroids",
+        "600 to 2400",
     )
-    relu: bool = setting(False, "ReLU on label vectors", "Eq. 4 does, the authors' code does not")
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,6 @@ class Config:
             raise ConfigError("shortlist and reindex are at least 1")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout = {self.dropout}: it is a share, from 0 to below 1")
-        hidden = self.label_encoder.hidden
-        if self.encoder == BAG and self.label_encoder.start == "identity" and (hidden or self.bag.dim) < self.bag.dim:
-            raise ConfigError(f"label_encoder.hidden = {hidden}: nothing narrower than dim can start as the identity")
         if self.beta is not None and not 0 <= self.beta <= 1:
             raise ConfigError(f"beta = {self.beta}: it is a share, from 0 (shortlist alone) to 1 (classifier alone)")
 

@@ -21,7 +21,7 @@ from longtail.predict.predictor import Predictor
 from longtail.ranking import Ranking
 from longtail.train.need import Need
 
-QUICK = {"bag.dim": 16, "bag.subwords": 0, "surrogate.epochs": 1, "shortlister.epochs": 1, "ranker.epochs": 2,
+QUICK = {"bag.dim": 16, "bag.subwords": 0, "optim.epochs": (1, 1, 2),
          "optim.batch_size": 32, "optim.average_from": "none"}  # fmt: skip
 
 

@@ -193,22 +193,6 @@ def test_frozen_word_vectors_learn_in_no_group(encoders: Path):
     assert encoder.tables == [] and all(each is not words for each in encoder.dense)
 
 
-def test_layers_computed_again_have_the_same_gradient(encoders: Path):
-    start = pretrained(str(encoders / "bert"), 32)
-    inputs, gradients = ids_and_lengths(start, "a deep cold sea"), []
-    for recompute in (False, True):
-        encoder = reading(start, word_rows=False, recompute=recompute)
-        torch.manual_seed(1)
-        encoder(*inputs).square().sum().backward()
-        gradients.append(encoder.model.encoder.layer[0].attention.self.query.weight.grad)
-    torch.testing.assert_close(*gradients)
-
-
-def test_a_family_that_cannot_compute_layers_again_says_so(encoders: Path):
-    with pytest.raises(ConfigError, match="xlnet"):
-        reading(pretrained(str(encoders / "xlnet"), 32), recompute=True)
-
-
 @pytest.mark.parametrize(("word_lr", "lr", "expected"), [
     (1e-3, None, (1e-4, 1e-3)), (1e-3, 2e-5, (2e-5, 1e-3)), (None, 2e-5, (2e-5, 2e-5)), (None, None, (1e-4, 1e-4))
 ])  # fmt: skip

@@ -75,7 +75,7 @@ def test_features_are_counted_or_guessed_from_the_length_of_the_texts():
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [({}, 300), ({"ngrams": 2}, 1500), ({"ngrams": 2, "min_df": 2}, 750), ({"ngrams": 2, "max_features": 70}, 70)],
+    [({}, 300), ({"ngrams": 2}, 1500), ({"ngrams": 2, "min_df": 2}, 750)],
 )
 def test_words_grow_with_the_root_of_the_length_and_pairs_are_more(options: dict, expected: int):
     assert words_expected(Documents.of(["x" * 80, "y" * 20]), TfidfOptions(**options)) == expected

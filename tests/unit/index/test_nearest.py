@@ -17,7 +17,7 @@ from longtail.kernels.tables import Table
 from longtail.rankers.label_rows import LabelRows
 from longtail.shortlist import Shortlist
 
-ALL, GRAPH = Search(), Search(exact_below=0, links=8, width=60)
+ALL, GRAPH = Search(), Search(links=8, width=60)
 
 
 def parts(found: Shortlist) -> tuple[np.ndarray, np.ndarray]:

@@ -23,18 +23,17 @@ from longtail.features.bags import Bags, Reader
 from longtail.features.tfidf import TfidfOptions
 from longtail.index.clusters import Clusters
 from longtail.methods.decaf.learn import Data, Meetings, Network, first_pool, started, trained
-from longtail.methods.decaf.settings import Config, Module
+from longtail.methods.decaf.settings import Config
 from longtail.ranking import Ranking
 from longtail.train.loop import train
 from longtail.train.optim import Optim
 from longtail.train.run import Run, open_run
-from longtail.train.settings import Steps
 from tests.planted import N_LABELS, word
 
 # Tokens frozen after module I, where words of one cluster have become alike: the ranker needs longer to part them.
-FROZEN = {"optim.average_from": "none", "ranker.epochs": 12}
+FROZEN = {"optim.average_from": "none", "optim.epochs": (2, 2, 12)}
 QUICK = {
-    "bag.dim": 32, "bag.subwords": 0, "surrogate.epochs": 2, "shortlister.epochs": 2, "ranker.epochs": 5,
+    "bag.dim": 32, "bag.subwords": 0, "optim.epochs": (2, 2, 5),
     "optim.average_from": 0,
 }  # fmt: skip
 
@@ -50,7 +49,7 @@ def ranker(planted: Splits) -> Network:
     first = TokenBag(Reader(Bags(N_LABELS, None), None), vectors, GatedBlock.first(8))
     data = Data(BagSource(first, truth, truth[:0], texts), truth)
     meetings = Meetings(data.source.with_labels(rows), truth, rows, 2, clusters.starts, opened, pool)
-    return started(data, meetings, first, "both", Module(), Config())
+    return started(data, meetings, first, "both", 0.2, Config())
 
 
 def test_a_ranker_stopped_between_epochs_goes_on_with_the_pools_it_had(planted: Splits, tmp_path: Path):
@@ -76,8 +75,7 @@ def test_on_another_device_the_pools_stay_where_batches_are_made(planted: Splits
 def test_pools_come_to_hold_the_labels_of_opened_clusters_that_score_best(planted: Splits, tmp_path: Path):
     network = ranker(planted)
     with open_run(tmp_path, "decaf", {}, planted.train) as run:
-        config = Config(optim=Steps(batch_size=64))
-        trained(network, "ranker", Module(epochs=2), config, run, seed=0)
+        trained(network, "ranker", Optim(epochs=2, batch_size=64), run, seed=0)
     meetings, scorer = network.meetings, network.scorer()
     meetings.sharpen(scorer, network.read)
     scores = scorer.vectors(network.read) @ scorer.rows.rows.T + scorer.rows.biases
@@ -87,7 +85,7 @@ def test_pools_come_to_hold_the_labels_of_opened_clusters_that_score_best(plante
         assert meetings.pool[row, 0] == best and set(meetings.pool[row].tolist()) <= {*members, -1}
 
 
-BFLOAT16 = {f"{module}.precision": "bf16" for module in ("surrogate", "shortlister", "ranker")}
+BFLOAT16 = {"optim.precision": "bf16"}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +138,7 @@ def test_an_empty_cluster_puts_no_label_into_the_pool():
 
 ON_A_TRANSFORMER = {
     "transformer.max_tokens": 16, "transformer.word_lr": 2e-3, "optim.batch_size": 16, "optim.average_from": "none",
-    "surrogate.epochs": 1, "shortlister.epochs": 1, "ranker.epochs": 2, "ranker.lr": 2e-3,
+    "optim.epochs": (1, 1, 2), "optim.lr": 2e-3,
 }  # fmt: skip
 
 
@@ -153,7 +151,7 @@ def test_what_a_transformer_says_of_label_texts_stays_until_the_next_epoch_begin
     truth = sp.csr_array(np.eye(2, dtype=np.float32))
     rows = TextRows(np.arange(3), np.array([0, 2, 3]))
     meetings = Meetings(source.with_labels(rows), truth, rows, 0)
-    network = started(Data(source, truth), meetings, start, "text", Module(), Config())
+    network = started(Data(source, truth), meetings, start, "text", 0.2, Config())
     before = start.encode(label_tokens)
     expected = row_directions(rows, before)
     network.start_epoch(0)

@@ -23,7 +23,7 @@ from tests.planted import planted_splits, word
 
 BAG = {"bag.dim": 32, "bag.subwords": 200}
 ELIAS = BAG | {
-    "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "stage_1.epochs": 4, "stage_2.epochs": 5,
+    "labels_per_cluster": 8, "walk.beam": 4, "valid_documents": 0, "optim.epochs": (4, 5),
 }  # fmt: skip
 LIGHTXML = BAG | {"encoder": "bag", "labels_per_cluster": 8, "beam": 6, "valid_documents": 0}
 SETTINGS: dict[str, dict] = {

@@ -29,7 +29,7 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
         beam: int = setting(10, "clusters opened per document", "PECOS")
         cap: int | None = setting(None, "at most this many")
         lite: bool = setting(True, "less of it")
-        halve_at: tuple[float, ...] = setting((0.5, 0.75), "when")
+        shares: tuple[float, ...] = setting((0.5, 0.75), "when")
 
     module = ModuleType("toy_method")
     module.Config, module.fit, module.need = Config, None, None  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ def test_settings_are_listed_with_default_meaning_and_source(monkeypatch: pytest
         "", "beam = 10", "    clusters opened per document", "    source: PECOS",
         "", "cap = none", "    at most this many",
         "", "lite = true", "    less of it",
-        "", "halve_at = 0.5,0.75", "    when",
+        "", "shares = 0.5,0.75", "    when",
     ]  # fmt: skip
 
 
@@ -49,7 +49,8 @@ def test_names_of_settings_are_whole_at_any_width_and_the_rest_fits(name: str):
     names = [line.name for line in explain(methods.method(name).Config())]
     for width in (80, 30):
         lines = report.settings_list(name, width).splitlines()
-        assert [line.split(" = ")[0] for line in lines if " = " in line and not line.startswith(" ")] == names
+        listed = [line.split(" = ")[0] for line in lines if " = " in line and not line.startswith(" ")]
+        assert sorted(listed) == sorted(names) and len(set(listed)) == len(names)
         assert all(len(line) <= width for line in lines if line.startswith(" "))
 
 
@@ -65,7 +66,7 @@ def test_defaults_as_shown_are_what_set_takes(name: str):
 def test_settings_as_json_are_those_of_the_list(name: str):
     told = json.loads(json.dumps(report.settings_json(name), allow_nan=False))
     assert told["name"] == name and told["summary"]
-    assert [set(line) for line in told["settings"]] == [{"name", "default", "meaning", "source"}] * len(
+    assert [set(line) for line in told["settings"]] == [{"name", "default", "meaning", "source", "applies"}] * len(
         told["settings"]
     )
     assert [line["name"] for line in told["settings"]] == [line.name for line in explain(methods.method(name).Config())]

@@ -16,12 +16,12 @@ import torch
 
 from longtail.train.run import Run
 from tests.unit.train.runs import opened
-from tests.unit.train.test_loop import EVERYTHING
-from tests.unit.train.tiny import Points, Tiny
+from tests.unit.train.test_loop import EVERYTHING, TwoAStep
+from tests.unit.train.tiny import Points
 
 
 def live(directory: Path, alive: int) -> None:
-    class Breathes(Tiny):
+    class Breathes(TwoAStep):
         def loss(self, batch):
             os.write(alive, b".")
             return super().loss(batch)

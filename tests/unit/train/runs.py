@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from longtail.corpus import Corpus, Documents, LabelSet
 from longtail.train.run import Run, open_run
 
-CONFIG = {"beam": 10, "optim": {"lr": 0.1, "halve_at": (0.5, 0.75)}, "seed": 0}
+CONFIG = {"beam": 10, "optim": {"lr": 0.1, "row_lr": (0.5, 0.75)}, "seed": 0}
 
 
 def corpus(fingerprint: str = "abc") -> Corpus:

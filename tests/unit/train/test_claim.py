@@ -41,8 +41,8 @@ def test_sweeping_touches_nothing_that_a_run_did_not_write(tmp_path):
     ("other", "named"),
     [
         ({"config": CONFIG | {"beam": 20}}, "beam was 10, now 20"),
-        ({"config": CONFIG | {"optim": {"lr": 0.2, "halve_at": (0.5, 0.75)}}}, "config.optim.lr was 0.1, now 0.2"),
-        ({"config": CONFIG | {"optim": {"lr": 0.1, "halve_at": (0.5,)}}}, "halve_at was [0.5, 0.75], now [0.5]"),
+        ({"config": CONFIG | {"optim": {"lr": 0.2, "row_lr": (0.5, 0.75)}}}, "config.optim.lr was 0.1, now 0.2"),
+        ({"config": CONFIG | {"optim": {"lr": 0.1, "row_lr": (0.5,)}}}, "row_lr was [0.5, 0.75], now [0.5]"),
         ({"config": {"beam": 10, "seed": 0}}, "config.optim was {"),
         ({"method": "centroid"}, 'method was "linear", now "centroid"'),
         ({"fingerprint": "xyz"}, "of corpus with 2 documents and 2 labels changed since the run was started"),

@@ -145,20 +145,20 @@ def test_learning_rates_are_suspected_first_and_not_everything_is_named():
 # -- all the way -----------------------------------------------------------------------------------------------------
 
 COLLAPSING = {
-    "bag.dim": 16, "bag.subwords": 0, "label_text": "none", "label_encoder.start": "random",
-    "label_encoder.relu": True, "label_encoder.lr": 1.0, "label_encoder.epochs": 4, "label_encoder.batch_size": 64,
-    "optim.epochs": 2, "optim.average_from": "none", "search.exact_below": 0,
+    "bag.dim": 16, "bag.subwords": 0, "label_text": "none", "label_encoder.hidden": 16,
+    "label_encoder.lr": 1.0, "label_encoder.epochs": 4, "label_encoder.batch_size": 64,
+    "optim.epochs": 2, "optim.average_from": "none", "search.links": 32,
 }  # fmt: skip
 
 
 def test_label_vectors_that_die_stop_lightdxml_and_the_sentence_names_the_settings(planted: Splits):
-    with pytest.raises(RunError, match=r"all become zero.*label_encoder\.relu = True.*label_encoder\.lr = 1; try"):
-        fit("lightdxml", planted.train, **COLLAPSING)
+    with pytest.raises(RunError, match=r"all become zero.*label_encoder\.lr = 1, and a ReLU .* is on; try"):
+        fit("lightdxml/relu", planted.train, **COLLAPSING)
 
 
 def test_a_training_that_learns_nothing_ends_with_a_warning_that_names_the_settings(planted: Splits):
     heard: list[str] = []
-    still = COLLAPSING | {"label_encoder.relu": False, "label_encoder.lr": 1e-12, "optim.row_lr": 1e-12}
+    still = COLLAPSING | {"label_encoder.lr": 1e-12, "optim.row_lr": 1e-12}
     fit("lightdxml", planted.train, say=heard.append, **still)
     (warning,) = (line for line in heard if line.startswith("careful"))
     assert warning.startswith("careful: the model ranks 200 of its training documents no better")

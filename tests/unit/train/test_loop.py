@@ -80,18 +80,17 @@ def test_a_models_first_weights_can_be_drawn_from_a_seed():
 
 @pytest.mark.parametrize("documents", [32, 30])
 def test_four_batches_of_eight_step_as_one_of_thirty_two(tmp_path, documents):
-    optim = Optim(schedule="constant", lr=0.5, epochs=5, batch_size=8, accumulate=4)
-    small = trained(tmp_path / "small", Plain(), optim, documents)
-    large = trained(tmp_path / "large", Plain(), replace(optim, batch_size=32, accumulate=1), documents)
+    optim = Optim(schedule="constant", lr=0.5, epochs=5, batch_size=8)
+    small = trained(tmp_path / "small", Plain(accumulate=4), optim, documents)
+    large = trained(tmp_path / "large", Plain(), replace(optim, batch_size=32), documents)
     assert torch.allclose(small.linear.weight, large.linear.weight, rtol=0, atol=1e-6)
     assert not torch.allclose(small.linear.weight, Plain().linear.weight, atol=1e-2)
 
 
 def test_what_is_left_at_an_epochs_end_makes_a_step_of_its_own(tmp_path):
     """Ten batches in steps of four: 4, 4 and 2, each with the mean gradient of its documents."""
-    model = trained(
-        tmp_path, Plain(), Optim(schedule="constant", lr=0.5, epochs=1, batch_size=3, accumulate=4), documents=29
-    )
+    optim = Optim(schedule="constant", lr=0.5, epochs=1, batch_size=3)
+    model = trained(tmp_path, Plain(accumulate=4), optim, documents=29)
     batches = [np.array(rows) for rows in model.told("batch")]
     by_hand, points = Plain(), Points.planted(29)
     for part in (batches[:4], batches[4:8], batches[8:]):
@@ -319,12 +318,17 @@ def dying(model: Tiny, after: int) -> Tiny:
     return model
 
 
-EVERYTHING = replace(
-    QUICK, schedule="linear", warmup=0.3, weight_decay=0.1, accumulate=2, average_from=1, average_every=2
-)
+EVERYTHING = replace(QUICK, schedule="linear", warmup=0.3, weight_decay=0.1, average_from=1, average_every=2)
 
 
-@pytest.mark.parametrize("kind", [Tiny, Rows])
+class TwoAStep(Tiny):
+    """Steps every two batches."""
+
+    def groups(self, optim: Optim) -> list[Group]:
+        return [Group("all", adamw(self.parameters(), optim.lr, optim.weight_decay), accumulate=2)]
+
+
+@pytest.mark.parametrize("kind", [TwoAStep, Rows])
 def test_wherever_it_dies_it_ends_with_the_same_bits(tmp_path, kind):
     expected = trained(tmp_path / "whole", kind(), EVERYTHING, valid=Points.planted(12))
     for after in (0, 1, 4, 5, 6, 9, 12, 13, 18, 19):
@@ -356,7 +360,7 @@ def test_sigkill_at_random_moments_changes_nothing(tmp_path):
     kills = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True).stdout
     assert int(kills) > 0
     whole, resumed = (
-        trained(tmp_path / name, Tiny(), EVERYTHING, valid=Points.planted(12)) for name in ("whole", "killed")
+        trained(tmp_path / name, TwoAStep(), EVERYTHING, valid=Points.planted(12)) for name in ("whole", "killed")
     )
     assert same_weights(resumed, whole)
     left = [path.name for path in (tmp_path / "killed/training/tiny").iterdir()]
@@ -365,7 +369,7 @@ def test_sigkill_at_random_moments_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_to_stop_is_granted_between_steps_and_loses_nothing(tmp_path, number, monkeypatch):
-    class Asked(Tiny):
+    class Asked(TwoAStep):
         def loss(self, batch):
             if len(self.told("batch")) == 6:
                 os.kill(os.getpid(), number)
@@ -378,9 +382,9 @@ def test_a_request_to_stop_is_granted_between_steps_and_loses_nothing(tmp_path, 
         trained(tmp_path / "asked", model, EVERYTHING)
     assert len(model.told("batch")) == 7, "the step of two batches was finished"
     assert signal.getsignal(number) is handler
-    resumed = trained(tmp_path / "asked", Tiny(), EVERYTHING)
+    resumed = trained(tmp_path / "asked", TwoAStep(), EVERYTHING)
     assert len(resumed.told("batch")) == BATCHES - 7
-    assert same_weights(resumed, trained(tmp_path / "whole", Tiny(), EVERYTHING))
+    assert same_weights(resumed, trained(tmp_path / "whole", TwoAStep(), EVERYTHING))
 
 
 def test_it_trains_in_a_thread_too(tmp_path):
@@ -400,9 +404,9 @@ def test_a_finished_training_is_read_not_repeated(tmp_path):
 
 
 def test_a_training_in_parts_is_the_same_training(tmp_path):
-    whole = trained(tmp_path / "whole", Tiny(), EVERYTHING)
+    whole = trained(tmp_path / "whole", TwoAStep(), EVERYTHING)
     for part in (1, 3, None):
-        parted = trained(tmp_path / "parts", Tiny(), EVERYTHING, until=part)
+        parted = trained(tmp_path / "parts", TwoAStep(), EVERYTHING, until=part)
         assert parted.epoch == (part or 4) - 1
     assert same_weights(parted, whole)
 

@@ -40,35 +40,6 @@ def test_the_plain_version_agrees_with_the_compiled_one():
     torch.testing.assert_close(compiled, plain, rtol=1e-5, atol=1e-6)
 
 
-def test_compact_moments_move_alike_compiled_and_plainly_and_nearly_as_full_ones():
-    way = steps(3, 6, 24)
-    compact, full = (nn.Parameter(torch.ones(9, 24)) for _ in range(2))
-    optimiser = RowAdam([compact], 0.01, moments="row")
-    ours, theirs = moved(optimiser, compact, way), moved(RowAdam([full], 0.01), full, way)
-    assert optimiser.state[compact]["first"].dtype == torch.bfloat16
-    assert optimiser.state[compact]["second"].shape == (9,)
-    plain, moments = torch.ones(9, 24), (torch.zeros(9, 24, dtype=torch.bfloat16), torch.zeros(9))
-    for number, (rows, gradient) in enumerate(way, 1):
-        move_rows_plainly(plain, moments, rows, gradient, number, 0.01)
-    torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
-    # Both went the same way: by the same signs, and about as far.
-    one, other = ours - 1, theirs - 1
-    assert torch.nn.functional.cosine_similarity(one.ravel(), other.ravel(), dim=0) > 0.9
-    assert 0.7 < one.norm() / other.norm() < 1.4
-
-
-def test_compact_moments_are_the_same_after_they_were_loaded():
-    way = steps(4, 6, 24)
-    through, resumed = (nn.Parameter(torch.ones(9, 24)) for _ in range(2))
-    expected = moved(RowAdam([through], 0.01, moments="row"), through, way)
-    before = RowAdam([resumed], 0.01, moments="row")
-    moved(before, resumed, way[:3])
-    after = RowAdam([resumed], 0.01, moments="row")
-    after.load_state_dict(before.state_dict())
-    assert after.state[resumed]["first"].dtype == torch.bfloat16
-    assert torch.equal(moved(after, resumed, way[3:]), expected)
-
-
 def test_rows_without_a_gradient_stay_where_they_are():
     table = nn.Parameter(torch.ones(3, 2))
     moved(RowAdam([table], 0.1), table, [(torch.tensor([1]), torch.ones(1, 2))] * 2)

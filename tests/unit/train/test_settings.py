@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
-from longtail.train.settings import Optim, Pace, Steps, with_many_steps
+from longtail.errors import ConfigError
+from longtail.train.settings import Learning, Optim, StagedLearning, as_optim, with_many_steps
 
 
 @pytest.mark.parametrize(
@@ -34,15 +35,23 @@ def test_nothing_but_the_batch_changes():
     assert with_many_steps(told, 400) == replace(told, batch_size=10)
 
 
-def test_a_training_is_put_together_from_settings_in_several_places():
-    """What a method's own class of settings has more is none of the loop's business."""
+def test_each_of_several_trainings_has_its_own_values_or_those_of_all():
+    staged = StagedLearning(epochs=(2, 8), lr=(0.1,), precision=("auto", "fp32"), batch_size=7, average_from=2)
+    staged.check_stages(2)
+    expected = Optim(epochs=8, lr=0.1, row_lr=0.01, precision="fp32", batch_size=7, average_from=2, keep="R@10")
+    assert staged.stage(1, keep="R@10") == expected
+    assert staged.stage(0) == replace(expected, epochs=2, precision="auto", keep="last")
+    assert as_optim(Learning(epochs=3, batch_size=7)) == Optim(epochs=3, batch_size=7)
 
-    @dataclass(frozen=True)
-    class Module(Pace):
-        dropout: float = 0.2
 
-    told = Optim.of(Module(epochs=3, row_lr=0.5), Steps(batch_size=7, average_from=2), keep="R@10")
-    assert told == Optim(epochs=3, row_lr=0.5, batch_size=7, average_from=2, keep="R@10")
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [({"epochs": (1, 2)}, "optim.epochs has 2 values: write one for all stages, or 3"), ({"lr": ()}, "has 0 values"),
+     ({"row_lr": (1.0, 0.0, 1.0)}, "row_lr = 0.0"), ({"epochs": (0,)}, "epochs = 0")],
+)  # fmt: skip
+def test_values_that_are_not_one_for_each_training_are_refused(wrong: dict, told: str):
+    with pytest.raises(ConfigError, match=told):
+        StagedLearning(**wrong).check_stages(3)
 
 
 def test_validation_reports_a_metric_also_where_the_last_weights_are_kept():

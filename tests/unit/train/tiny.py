@@ -84,11 +84,12 @@ class Tiny(nn.Module):
 class Plain(Tiny):
     """Without dropout and with plain gradient descent, so that a step can be worked out by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, accumulate: int = 1) -> None:
         super().__init__(dropout=0.0)
+        self.accumulate = accumulate
 
     def groups(self, optim: Optim) -> list[Group]:
-        return [Group("all", torch.optim.SGD(self.parameters(), lr=optim.lr), optim.accumulate)]
+        return [Group("all", torch.optim.SGD(self.parameters(), lr=optim.lr), self.accumulate)]
 
 
 def trained(directory: Path, model: Tiny, optim: Optim, documents: int = 48, **options: object) -> Tiny:

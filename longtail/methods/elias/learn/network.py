@@ -97,7 +97,7 @@ def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> lis
     """
     every, rows = stage.row_batches, heads.classifiers
     groups = [
-        *table_group("labels", rows.tables, stage.row_lr, optim, every),
+        *table_group("labels", rows.tables, optim.row_lr, optim, every),
         *dense_group("label texts", rows.dense, stage.cluster_lr, optim, accumulate=every),
     ]
     if isinstance(heads, OneVsAll):
@@ -106,7 +106,7 @@ def head_groups(heads: GraphHeads | OneVsAll, stage: Stage, optim: Optim) -> lis
         "clusters", list(heads.router.clusters.parameters()), stage.cluster_lr, optim, accumulate=every
     )
     if heads.router.edges.requires_grad:
-        groups += table_group("edges", [heads.router.edges], stage.row_lr, optim, every, average=False)
+        groups += table_group("edges", [heads.router.edges], optim.row_lr, optim, every, average=False)
     return groups
 
 

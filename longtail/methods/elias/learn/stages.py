@@ -29,7 +29,7 @@ from longtail.rankers.learn.graphed import GraphHeads, GraphRouter
 from longtail.rankers.learn.label_rows import LearningRows, free_rows, text_rows
 from longtail.train.loop import seeded
 from longtail.train.run import Run
-from longtail.train.settings import Optim, with_many_steps
+from longtail.train.settings import with_many_steps
 
 
 def learn(data: Data, config: Config, run: Run, variant: Variant) -> Elias:
@@ -37,21 +37,21 @@ def learn(data: Data, config: Config, run: Run, variant: Variant) -> Elias:
     texts = read(data, config, run)
     clusters = run.stage("clusters", cluster, data, None, config)
     if config.recluster:
-        stage = replace(config.stage_1, epochs=config.recluster)
-        warm = trained("warm-up", first_network(texts, clusters, stage, config), texts, stage, config, run)
+        stage = replace(config.stage(1), optim=replace(config.stage(1).optim, epochs=config.recluster))
+        warm = trained("warm-up", first_network(texts, clusters, stage, config), texts, config, run)
         vectors = run.stage("warm-up-vectors", vectors_of, warm.encoder, texts.train, run.device)
         clusters = run.stage("clusters-again", cluster, data, vectors, config)
-    network = first_network(texts, clusters, config.stage_1, config)
     # Averaged is what answers: stage 1 where there is no other.
     average_from = config.optim.average_from if variant == "fixed" else None
-    first = trained("stage-1", network, texts, config.stage_1, config, run, average_from)
+    stage = replace(config.stage(1), optim=replace(config.stage(1).optim, average_from=average_from))
+    first = trained("stage-1", first_network(texts, clusters, stage, config), texts, config, run)
     if variant == "fixed":
         return Elias(first.encoder.export(), graphed=first.heads.export())
     vectors = run.stage("vectors", vectors_of, first.encoder, texts.train, run.device)
     index = first.heads.router.export()
     graph = run.stage("graph", grow, index, first.encoder, vectors, data, texts, clusters, config)
     network = second_network(first, graph, texts, clusters, config)
-    second = trained("stage-2", network, texts, config.stage_2, config, run, config.optim.average_from)
+    second = trained("stage-2", network, texts, config, run)
     return Elias(second.encoder.export(), graphed=second.heads.export())
 
 
@@ -80,7 +80,7 @@ class Texts:
 
 def read(data: Data, config: Config, run: Run) -> Texts:
     """Tokenize for the configured encoder; label texts are included if there are any."""
-    read_labels = config.ranker.classifier == "text" and data.reader.words.tfidf is not None
+    read_labels = config.reads_label_texts and data.reader.words.tfidf is not None
     source = source_of(
         data.train, data.valid, config.encoding, config.seed, run.stage, data.reader, label_texts=read_labels
     )
@@ -134,7 +134,7 @@ def second_network(
     first: Network[GraphHeads], graph: Graph, texts: Texts, clusters: Clusters, config: Config
 ) -> Network[GraphHeads]:
     """Network of stage 2 on the graph: φ and Ŵ_C of stage 1 or new ones; label rows are always new."""
-    before, walk, encoder = first.heads, config.walk, first.encoder
+    before, walk, encoder, stage = first.heads, config.walk, first.encoder, config.stage(2)
     n_labels = before.router.n_labels
     with seeded(config.seed):
         router = router_on(encoder.dim, graph, n_labels, walk, walk.beta or n_labels / len(graph.labels))
@@ -143,8 +143,8 @@ def second_network(
         else:
             encoder = texts.started(config)
             start_reading(router, encoder, texts, clusters)
-        heads = heads_on(router, classifiers_on(encoder, texts, config), config.stage_2, config)
-        return Network(encoder, heads, config.stage_2, negatives_of(texts, config))
+        heads = heads_on(router, classifiers_on(encoder, texts, config), stage, config)
+        return Network(encoder, heads, stage, negatives_of(texts, config))
 
 
 def classifiers_on(encoder: LearningEncoder, texts: Texts, config: Config) -> LearningRows:
@@ -164,26 +164,25 @@ def start_reading(router: GraphRouter, encoder: LearningEncoder, texts: Texts, c
 
 def negatives_of(texts: Texts, config: Config) -> Negatives | None:
     """Sampling of negatives; None if every document is scored against its whole shortlist."""
-    each = config.ranker.negatives
+    each = config.sampled
     return Negatives(each, texts.train) if each else None
 
 
 def heads_on(router: GraphRouter, classifiers: LearningRows, stage: Stage, config: Config) -> GraphHeads:
     """Heads of a router and label classifiers."""
-    weight = UNCHOSEN if config.ranker.belief_weight is None else config.ranker.belief_weight
-    return GraphHeads(router, classifiers, stage.shortlist_loss, config.ranker.loss == "label", weight)
+    weight = UNCHOSEN if config.belief_weight is None else config.belief_weight
+    return GraphHeads(router, classifiers, stage.shortlist_loss, config.walk.paths != "product", weight)
 
 
 def router_on(dim: int, graph: Graph, n_labels: int, walk: Walk, beta: float) -> GraphRouter:
     """A graph router on vectors of this dimension."""
-    return GraphRouter(dim, graph, n_labels, walk.beam, walk.alpha, beta, walk.shortlist, walk.paths == "all")
+    return GraphRouter(dim, graph, n_labels, walk.beam, ALPHA, beta, walk.shortlist, walk.paths == "all")
 
 
-def trained(
-    name: str, network: Network[Head], texts: Texts, stage: Stage, config: Config, run: Run,
-    average_from: int | None = None,
-) -> Network[Head]:  # fmt: skip
+ALPHA = 10.0  # α: the number of clusters that can have belief 1; the paper's, and ours
+
+
+def trained(name: str, network: Network[Head], texts: Texts, config: Config, run: Run) -> Network[Head]:
     """Train the network, resuming an earlier attempt."""
-    optim = replace(Optim.of(stage, config.optim, keep=config.keep), average_from=average_from)
-    optim = with_many_steps(optim, len(texts.train.lengths))
+    optim = with_many_steps(network.stage.optim, len(texts.train.lengths))
     return run.train(name, network, texts.train, optim, seed=config.seed, valid=texts.valid)

@@ -20,16 +20,14 @@ def encoder_groups(encoder: LearningEncoder, optim: Optim) -> list[Group]:
 
 
 def dense_group(
-    name: str, parameters: list[nn.Parameter], lr: float, optim: Optim, eps: float = 1e-8, accumulate: int | None = None
+    name: str, parameters: list[nn.Parameter], lr: float, optim: Optim, eps: float = 1e-8, accumulate: int = 1
 ) -> list[Group]:
     """A group of dense parameters; empty if there are none."""
-    every = optim.accumulate if accumulate is None else accumulate
-    return [Group(name, adamw(parameters, lr, optim.weight_decay, eps), every)] if parameters else []
+    return [Group(name, adamw(parameters, lr, optim.weight_decay, eps), accumulate)] if parameters else []
 
 
 def table_group(
-    name: str, tables: list[nn.Parameter], lr: float, optim: Optim, accumulate: int | None = None, average: bool = True
+    name: str, tables: list[nn.Parameter], lr: float, optim: Optim, accumulate: int = 1, average: bool = True
 ) -> list[Group]:
     """A group of tables with sparse updates; empty if there are none."""
-    every = optim.accumulate if accumulate is None else accumulate
-    return [Group(name, RowAdam(tables, lr, optim.moments), every, average)] if tables else []
+    return [Group(name, RowAdam(tables, lr), accumulate, average)] if tables else []
