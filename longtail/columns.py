@@ -117,7 +117,7 @@ def choose(place: str, sample: Sequence[Row], reading: Reading, labelled: bool =
     """
     names = list(dict.fromkeys(name for row in sample for name in row))
     text = _told(place, "--text", reading.text, names)
-    text = _text_by_name(names, sample) if text is None else text
+    text = text_by_name(names, sample) if text is None else text
     labels = _told(place, "--labels", reading.labels, names) if labelled else ()
     one_hot = labels is not None and len(labels) > 1 and _flags(labels, sample) == list(labels)
     if labels is None:
@@ -139,7 +139,7 @@ def _told(place: str, option: str, given: tuple[str, ...], names: list[str]) -> 
     return tuple(by_name.get(name) or by_name[normal(name)] for name in given) or None
 
 
-def _text_by_name(names: list[str], sample: Sequence[Row]) -> tuple[str, ...] | None:
+def text_by_name(names: list[str], sample: Sequence[Row]) -> tuple[str, ...] | None:
     """The columns of the text; none of them has a name of its own where the documented names are there."""
     long = [name for name in names if normal(name) in LONG_NAMES]
     if TEXT & {*names} not in (set(), {"title"}) or ("title" in names and not long):

@@ -34,7 +34,8 @@ def from_python(
         return texts, checked_lists(label_lists), names
     if label_lists is None:
         raise CorpusError(
-            f"{type(texts).__name__} without a list of labels for each text; pass Corpus.of(texts, label_lists), or a data frame"
+            f"{type(texts).__name__} without a list of labels for each text; pass Corpus.of(texts, label_lists), "
+            "or a data frame"
         )
     if reading != UNTOLD:
         raise CorpusError(f"text=, labels= and label_separator= are for data frames, not for {texts!r:.40}")

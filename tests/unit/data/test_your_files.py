@@ -122,6 +122,14 @@ def test_the_columns_that_look_right_are_suggested(header: str, message: str, tm
         read(tmp_path, "a.csv", table(header).encode())
 
 
+def test_options_that_nothing_in_the_files_answers_to_are_refused(tmp_path: Path):
+    content = table("text,labels").encode()
+    with pytest.raises(CorpusError, match=r"--table Sheet1: only \.xlsx, \.sqlite.* files have tables with names"):
+        read(tmp_path, "a.csv", content, table="Sheet1")
+    with pytest.raises(CorpusError, match="--language de: there is no vocabulary; --vocabulary names one"):
+        read(tmp_path, "a.csv", content, language="de")
+
+
 def test_two_columns_that_could_be_the_labels_are_a_question(tmp_path: Path):
     with pytest.raises(CorpusError, match=r"did you mean --labels (tags|category)\?"):
         read(tmp_path, "a.csv", b"text,tags,category\na b c,x,y\nd e f,x,z\n")
