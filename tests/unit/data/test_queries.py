@@ -75,9 +75,7 @@ def test_many_lines_come_in_order_and_in_batches(tmp_path: Path):
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(
-        CorpusError, match=r"nothing\.txt: no such file; a text itself goes to standard input"
-    ):
+    with pytest.raises(CorpusError, match=r"nothing\.txt: no such file; a text itself goes to standard input"):
         list(read_queries(str(tmp_path / "nothing.txt")))
 
 
