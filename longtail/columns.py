@@ -36,7 +36,13 @@ LABEL_NAMES = frozenset({
 ID_NAMES = frozenset({"id", "uid", "document_id", "doc_id", "identifier"})
 KNOWN_NAMES = LONG_NAMES | TITLE_NAMES | LABEL_NAMES | ID_NAMES | {"name", "uri", "notation", "examples"}
 WITHOUT_HEADER = ["1", "2"]  # two columns without names
-FLAGS = frozenset({"0", "1", "0.0", "1.0", "true", "false", ""})  # cells of a column of 0 and 1, in lower case
+# Cells of columns of 0 and 1, in lower case; the columns of one table have the same kind of marks.
+MARKS: tuple[tuple[set[str], set[str]], ...] = (
+    ({"1", "1.0", "true"}, {"0", "0.0", "false"}), ({"yes"}, {"no"}), ({"y"}, {"n"}), ({"x"}, set()), ({"✓"}, set()),
+    ({"ja"}, {"nein"}), ({"wahr"}, {"falsch"}), ({"oui"}, {"non"}), ({"vrai"}, {"faux"}),
+)  # fmt: skip
+YES = frozenset(cell for yes, _ in MARKS for cell in yes)
+NO = frozenset({""} | {cell for _, no in MARKS for cell in no})
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ def _names(option: str, given: str | Sequence[str] | None) -> tuple[str, ...]:
     if given is None:
         return ()
     parts = given.split(",") if isinstance(given, str) else given
-    if not all(isinstance(part, str) and part.strip() for part in parts):
+    if not isinstance(parts, Iterable) or not all(isinstance(part, str) and part.strip() for part in parts):
         raise CorpusError(f"{option}: write names of columns, as in {option}='title,abstract', not {given!r:.60}")
     return tuple(part.strip() for part in parts)
 
@@ -111,7 +117,7 @@ def choose(place: str, sample: Sequence[Row], reading: Reading, labelled: bool =
     """
     names = list(dict.fromkeys(name for row in sample for name in row))
     text = _told(place, "--text", reading.text, names)
-    text = _text_by_name(names, sample) if text is None else text
+    text = text_by_name(names, sample) if text is None else text
     labels = _told(place, "--labels", reading.labels, names) if labelled else ()
     one_hot = labels is not None and len(labels) > 1 and _flags(labels, sample) == list(labels)
     if labels is None:
@@ -133,13 +139,13 @@ def _told(place: str, option: str, given: tuple[str, ...], names: list[str]) -> 
     return tuple(by_name.get(name) or by_name[normal(name)] for name in given) or None
 
 
-def _text_by_name(names: list[str], sample: Sequence[Row]) -> tuple[str, ...] | None:
+def text_by_name(names: list[str], sample: Sequence[Row]) -> tuple[str, ...] | None:
     """The columns of the text; none of them has a name of its own where the documented names are there."""
-    if not TEXT.isdisjoint(names):
+    long = [name for name in names if normal(name) in LONG_NAMES]
+    if TEXT & {*names} not in (set(), {"title"}) or ("title" in names and not long):
         return ()
     if names == WITHOUT_HEADER:
         return _longer(names, sample)
-    long = [name for name in names if normal(name) in LONG_NAMES]
     titles = [name for name in names if normal(name) in TITLE_NAMES]
     if len(long) > 1 or len(titles) > 1 or not long + titles or _is_longer(names, [*long, *titles], sample):
         return None
@@ -178,12 +184,11 @@ def _labels_by_name(
 
 def _flags(names: Iterable[str], sample: Sequence[Row]) -> list[str]:
     """Those of the columns that hold only 0 and 1, and not only blanks."""
-    return [
-        name
-        for name in names
-        if (cells := {str("" if row.get(name) is None else row[name]).strip().lower() for row in sample}) <= FLAGS
-        and cells != {""}
-    ]
+    cells = {
+        name: {str("" if row.get(name) is None else row[name]).strip().lower() for row in sample} for name in names
+    }
+    marked = [[name for name in cells if {""} != cells[name] <= {"", *yes, *no}] for yes, no in MARKS]
+    return max(marked, key=len)
 
 
 def _id(names: list[str]) -> str:
@@ -215,7 +220,8 @@ def _note(found: Columns, names: list[str], reading: Reading) -> str:
     note = f"the text is {' + '.join(text)}; the labels are {kind}{listed(labels, 8)}"
     if unread:
         more = [name for name in unread if normal(name) in TITLE_NAMES | LONG_NAMES]
-        hint = f" (--text {shlex.quote(','.join([more[0], *text]))} would read {more[0]} too)" if more else ""
+        both = sorted([*more[:1], *text], key=lambda name: normal(name) not in TITLE_NAMES)
+        hint = f" (--text {shlex.quote(','.join(both))} would read {more[0]} too)" if more else ""
         note += f"; not read: {listed(unread)}{'' if reading.text else hint}"
     return note
 
@@ -235,7 +241,7 @@ def _question(
         options += [f"--text {shlex.quote(looks)}"] if looks else []
     else:
         looks = text[0] if text else ""
-    if labels is None:
+    if labels is None and (text is not None or looks):
         kinds = looks_like_labels([name for name in names if name not in {*(text or TEXT), looks}], sample)
         options += [f"--labels {shlex.quote(kinds)}"] if kinds else []
     hint = f"; did you mean {' '.join(options)}?" if options else "; --text and --labels name columns"
@@ -252,8 +258,16 @@ def looks_like_text(names: Sequence[str], sample: Sequence[Row]) -> str:
 
 
 def looks_like_labels(names: Sequence[str], sample: Sequence[Row]) -> str:
-    """The column that holds lists, or else short values that come again; the empty string if none does."""
-    return min((name for name in names if normal(name) not in ID_NAMES), key=lambda n: _rank(sample, n), default="")
+    """The column that holds lists, or else short values that come again; the empty string if none does.
+
+    Of columns such as `tag 1` and `tag 2` all.
+    """
+    named = [name for name in names if normal(name) not in ID_NAMES]
+    best = min(named, key=lambda name: _rank(sample, name), default="")
+    stem = best.rstrip("0123456789")
+    return ",".join(
+        name for name in named if name == best or (stem not in ("", best) and name.rstrip("0123456789") == stem)
+    )
 
 
 def _rank(sample: Sequence[Row], name: str) -> tuple[bool, bool, bool, float]:

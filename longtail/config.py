@@ -144,7 +144,9 @@ def _replaced(defaults: Any, values: dict[str, Any], prefix: str) -> Any:  # noq
     changed = {}
     for name, value in values.items():
         if name not in names:
-            hint = close_to(f"{prefix}{name}", [f"{prefix}{each}" for each in names])
+            below = [line.name for line in explain(defaults) if line.name.endswith(f".{name}")]
+            near = " or ".join(prefix + each for each in below)
+            hint = f"did you mean {near}?" if near else close_to(f"{prefix}{name}", [prefix + each for each in names])
             raise ConfigError(f"there is no setting {prefix}{name}; {hint}")
         current = getattr(defaults, name)
         if dataclasses.is_dataclass(current):

@@ -371,7 +371,10 @@ class Splits:
             raise CorpusError(f"no split is called {name!r}; there are trn, val and tst")
         corpus = getattr(self, chosen)
         if corpus is None:
-            raise CorpusError(f"{self.train.name} has no {chosen} split; {WITHOUT_TEST}")
+            raise CorpusError(
+                f"{self.train.name} has no {chosen} split; to take all of its documents: --split trn; "
+                f"else {WITHOUT_TEST}"
+            )
         return corpus
 
 

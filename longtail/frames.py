@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from longtail import label_cells
-from longtail.columns import FLAGS, UNTOLD, Columns, Reading, choose
+from longtail.columns import NO, UNTOLD, YES, Columns, Reading, choose, listed
 from longtail.corpus import is_list
 from longtail.errors import CorpusError
 
@@ -32,6 +32,11 @@ def from_python(
     if is_frame(texts) and label_lists is None:
         texts, label_lists, names = texts_and_labels(texts, reading)
         return texts, checked_lists(label_lists), names
+    if label_lists is None:
+        raise CorpusError(
+            f"{type(texts).__name__} without a list of labels for each text; pass Corpus.of(texts, label_lists), "
+            "or a data frame"
+        )
     if reading != UNTOLD:
         raise CorpusError(f"text=, labels= and label_separator= are for data frames, not for {texts!r:.40}")
     return texts, checked_lists(label_lists), {}
@@ -45,6 +50,8 @@ def is_frame(given: object) -> bool:
 def texts_and_labels(frame: Any, reading: Reading) -> tuple[list[str], list[list[str]], dict[str, str]]:  # noqa: ANN401
     """The text of each row, its labels, and names of labels that came as objects with an id."""
     names = [str(name) for name in frame.columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise CorpusError(f"the data frame has two columns with the same name: {listed(twice)}; rename one")
     sample = frame[:SAMPLE]
     some = _rows({name: list(sample[column]) for name, column in zip(names, frame.columns)})
     columns = _chosen(some, reading)
@@ -108,9 +115,9 @@ def _labels(
 
 def _flag(at: int, name: str, value: object) -> bool:
     cell = "" if _is_missing(value) else str(value).strip().lower()
-    if cell not in FLAGS:
+    if cell not in YES | NO:
         raise CorpusError(f"row {at} of the data frame has {value!r:.40} in {name}; columns of labels hold 0 and 1")
-    return cell in ("1", "1.0", "true")
+    return cell in YES
 
 
 def _is_missing(value: Any) -> bool:  # noqa: ANN401 - None, NaN, or pandas' own, which answers no comparison

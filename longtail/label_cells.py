@@ -11,6 +11,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 SEPARATORS = ("|", ";", ",", "\n", "\t")  # looked for in this order
+RARER = ("/", "#", "+")  # looked for to warn
 MANY_WORDS = 6.0  # parts of more words are sentences, and commas between them no separators
 _URIS = re.compile(r"\s*(?:<[^<>\s]+>|(?:https?://|urn:)\S+)(?:\s+(?:<[^<>\s]+>|(?:https?://|urn:)\S+))*\s*")
 _URI = re.compile(r"<([^<>\s]+)>|(\S+)")
@@ -142,14 +143,35 @@ def found(
     return LabelCells(usual), "" if known else suspicion(texts)
 
 
+def found_single(cells: Sequence[Any]) -> tuple[LabelCells, str]:
+    """How to read cells that hold one label each as it stands, and a note where they look otherwise."""
+    texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+    if texts and all(map(_WHOLE.fullmatch, texts)):
+        return found(texts)
+    return LabelCells(), suspicion(texts)
+
+
 def suspicion(texts: Sequence[str]) -> str:
     """A warning if cells that are kept whole look like several labels."""
-    separator = separator_of(texts) or (" " if _are_spaced(texts) else None)
+    separator = separator_of(texts) or _rarer_separator(texts) or (" " if _are_spaced(texts) else None)
     if separator is None:
         return ""
     example = next(text for text in texts if separator in text)
     option = f"--label-separator {separator!r}"
     return f"careful: label cells look like {example!r:.60}; if these are several labels, pass {option}"
+
+
+def _rarer_separator(texts: Sequence[str]) -> str | None:
+    """A separator that is not taken unless it is told; the parts of a path, as in "tools/saws", keep their places."""
+    distinct = list(dict.fromkeys(texts))
+    rows = {by: [parted(text, by) for text in distinct] for by in RARER if _separates(distinct, by, ())}
+    return next((by for by in rows if _is_list_of_words(rows[by], _again(rows[by]))), None)
+
+
+def _again(rows: list[list[str]]) -> set[str]:
+    """The parts that come again in other cells."""
+    cells_with = Counter(part for row in rows for part in set(row))
+    return {part for part, count in cells_with.items() if count > 1}
 
 
 def _are_spaced(texts: Sequence[str]) -> bool:
@@ -177,8 +199,8 @@ def _separates(distinct: list[str], separator: str, known: Container[str]) -> bo
         return bool(known) and bool(parts) and all(part in known for part in parts)
     if known:
         return sum(part in known for part in parts) >= 0.8 * len(parts)
-    cells_with = Counter(part for row in rows for part in set(row))
-    again = [part for part in parts if cells_with[part] > 1]
+    known_again = _again(rows)
+    again = [part for part in parts if part in known_again]
     if separator != ",":
         return len(again) >= 0.5 * len(parts)
     return len(again) >= 0.7 * len(parts) and _is_list_of_words(rows, set(again))

@@ -27,7 +27,7 @@ def predict(
         list[str] | None,
         typer.Argument(
             metavar="[FILE…|-]",
-            help="Texts: one a line, or JSON lines, CSV, TSV or Parquet, plain, .gz or .xz; - is standard input.",
+            help="Texts: one a line, JSON, CSV, TSV, Parquet, .xlsx or .sqlite; also .gz and .xz; - is standard input.",
         ),
     ] = None,
     k: Annotated[
@@ -41,7 +41,9 @@ def predict(
         typer.Option(help="How answers are written; parquet only with --engine ray."),
     ] = "jsonl",
     text: TextOption = None,
-    table: Annotated[str | None, typer.Option(metavar="NAME", help="The sheet of a spreadsheet.")] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The table of a database, or the sheet of a spreadsheet.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at a record that cannot be read, instead of answering with an error.")
     ] = False,

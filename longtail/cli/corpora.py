@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longtail.cli.output import say, screen, write_json
 from longtail.cli.words import CorpusArgument, as_options, read_corpus, reads_corpus, to_write
 from longtail.columns import Reading
-from longtail.errors import ConfigError
+from longtail.errors import ConfigError, CorpusError
+
+if TYPE_CHECKING:
+    from longtail.corpus import Splits
 
 FormatOption = Annotated[
     str, typer.Option(help="lf (XMC repository's JSON with label features), jsonl, csv or parquet.")
@@ -107,7 +110,10 @@ def join(
     out: Annotated[Path, typer.Option(parser=to_write, metavar="DIR", help="A new directory.")],
     to: FormatOption = "lf",
 ) -> None:
-    """Put corpora together, split by split: a corpus and the documents that came since.  Labels are known by id."""
+    """Put corpora together, split by split: a corpus and the documents that came since.  Labels are known by id.
+
+    Files whose columns must be named are written anew first, by `longtail convert`.
+    """
     from longtail.data.describe import describe as described
     from longtail.data.join import join as joined
     from longtail.data.write import CORPUS, write
@@ -116,7 +122,7 @@ def join(
     check_target(out, CORPUS)
     if len(corpora) < 2:
         raise ConfigError(f"join takes two corpora or more; to write {corpora[0]} in another format: longtail convert")
-    together = joined([read_corpus(corpus, Reading()) for corpus in corpora], out.name)
+    together = joined([_as_it_is(corpus) for corpus in corpora], out.name)
     write(together, out, to)
     found = described(together)
     for role, split in found.splits.items():
@@ -124,3 +130,13 @@ def join(
             say(f"careful: {split.in_train:,} documents of {role} are also in train, so numbers by it will flatter")
     counts = ", ".join(f"{split.documents:,} {role}" for role, split in found.splits.items())
     say(f"wrote {out}: {counts} documents, {found.labels:,} labels")
+
+
+def _as_it_is(corpus: str) -> Splits:
+    """A corpus whose columns need no names from the user, who might mean those of one corpus and not of another."""
+    try:
+        return read_corpus(corpus, Reading())
+    except CorpusError as error:
+        if "--" not in str(error):
+            raise
+        raise CorpusError(f"{error} (options of `longtail convert {shlex.quote(corpus)} DIR`; then join DIR)") from None

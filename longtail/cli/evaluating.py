@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,7 +93,7 @@ def _constants(preset: str | None, a: float | None, b: float | None) -> dict[str
 
 def _write_details(answered: Answered, per_label: Path | None, mistakes: Path | None, worst: int) -> None:
     """Files about single labels and documents, for the largest cut-off."""
-    from longtail.judge.mistakes import worst_mistakes
+    from longtail.judge.mistakes import Mistake, worst_mistakes
     from longtail.report.details import label_rows, mistake_rows, write_rows
 
     k = max(answered.ks)
@@ -100,7 +101,8 @@ def _write_details(answered: Answered, per_label: Path | None, mistakes: Path | 
         write_rows(per_label, rows := label_rows(answered, k))
         say(f"wrote {per_label}: {len(rows):,} labels, by the first {k} suggestions of each document")
     if mistakes:
-        write_rows(mistakes, mistake_rows(found := worst_mistakes(answered, worst, k), mistakes))
+        found = worst_mistakes(answered, worst, k)
+        write_rows(mistakes, mistake_rows(found, mistakes), [field.name for field in fields(Mistake)])
         say(f"wrote {mistakes}: {len(found):,} documents that the model is most wrong about")
 
 

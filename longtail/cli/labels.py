@@ -27,6 +27,7 @@ def add_labels(
 ) -> None:
     """Add labels to a model without training: from their names, texts and a few examples."""
     from longtail.data.new_labels import read_new_labels
+    from longtail.predict.known_words import undescribed
     from longtail.predict.opening import open_model
     from longtail.store import MODEL, check_target
 
@@ -37,6 +38,8 @@ def add_labels(
     grown.save(out)
     examples = sum(len(label.examples) for label in labels)
     say(f"added {len(labels):,} labels, described by {examples:,} examples; the model has {len(grown.labels):,}")
+    for line in undescribed(opened, labels):
+        say(f"careful: {line}")
     say(f"wrote {out}")
 
 

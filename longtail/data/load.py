@@ -30,7 +30,7 @@ from longtail.errors import CorpusError
 from longtail.frames import CorpusNotice
 from longtail.store import Kind, whole_directory
 
-GUESSES = 1  # version of the rules by which columns and cells are understood; caches made by others are rebuilt
+GUESSES = 2  # version of the rules by which columns and cells are understood; caches made by others are rebuilt
 CACHE = "LONGTAIL_CACHE"  # environment variable: directory of caches
 KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longtail.columns import TEXT, UNTOLD, Columns, Reading, choose, listed
+from longtail.columns import TEXT, UNTOLD, Columns, Reading, choose, listed, text_by_name
 from longtail.data.encoding import Note, unsaid
 from longtail.data.formats.lf_json import joined
 from longtail.data.formats.tables import texts
@@ -26,8 +27,8 @@ from longtail.progress import counting
 
 BATCH = 1024  # texts per batch at most
 STANDARD_INPUT = "-"
-TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
-JSON_LINES = (".jsonl", ".json")
+TABLES = (".csv", ".tsv", ".parquet", ".xlsx", ".sqlite", ".sqlite3", ".db")
+JSON_LINES = (".jsonl", ".ndjson", ".json")
 
 Id = str | int | float
 
@@ -52,23 +53,49 @@ def read_queries(
 ) -> Iterator[list[Query | Bad]]:
     """Batches of queries from a file, or from standard input ("-"), each as soon as it has arrived.
 
-    The end of a file's name says how to read it: CSV, TSV and Parquet have a column `text`, or `title` and `content`,
-    and may have `id`; JSON lines have the same fields.  `reading` may name other columns for the text, and columns of
-    tables are known by other names too; `note` hears what was found out.  Anything else is one text a line, or JSON
-    lines if the first line that is not blank holds an object.  Every line or row is one query, also a blank one.
+    The end of a file's name says how to read it: tables have a column `text`, or `title` and `content`, and may have
+    `id`; JSON lines have the same fields.  `reading` may name other columns for the text, and they are known by other
+    names too; `note` hears what was found out.  Anything else is one text a line, or JSON lines if the first line that
+    is not blank holds an object.  Every line or row is one query, also a blank one.
 
     A record that cannot be read raises CorpusError, after the queries before it; unless `strict` it is Bad instead.
     What is wrong with a whole file raises in either case.
     """
     instead = None if strict else _bad
-    if suffix(Path(source)) in TABLES:
+    if suffix(Path(source)) in TABLES or _is_array(Path(source)):
         yield from _batches(_table(Path(source), instead, reading, note))
     elif source == STANDARD_INPUT:
         yield from _of_lines(StandardInput(), "standard input", None, instead, reading.text, note)
     else:
         path, kind = Path(source), True if suffix(Path(source)) in JSON_LINES else None
-        yield from _of_lines(Pieces(path), path, kind, instead, reading.text, note)
+        yield from _of_lines(_text_of(path), path, kind, instead, reading.text, note)
 
+
+def _is_array(path: Path) -> bool:
+    """Whether a file of JSON holds one array instead of lines."""
+    if suffix(path) not in JSON_LINES or not path.is_file():
+        return False
+    start = next(iter(Pieces(path)), b"").removeprefix(codecs.BOM_UTF8).lstrip()
+    return start.startswith(b"[")
+
+
+def _text_of(path: Path) -> Pieces:
+    """The bytes of a file of texts; one that holds something else is refused."""
+    if not path.exists():
+        raise CorpusError(
+            f"{path}: no such file; a text itself goes to standard input: echo TEXT | longtail predict MODEL"
+        )
+    start = next(iter(Pieces(path)), b"")[:4096] if path.is_file() else b""
+    if start.startswith(_NO_TEXT) or 20 * start.count(0) > len(start):
+        raise CorpusError(
+            f"{path}: no text in UTF-8; texts are lines of UTF-8, or rows of {', '.join((*JSON_LINES, *TABLES))} files"
+        )
+    return Pieces(path)
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# How PDF, Office, SQLite and UTF-16 begin.
+_NO_TEXT = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3", *_UTF16)
 
 Instead = Callable[[int, CorpusError], Query | Bad]
 
@@ -116,7 +143,7 @@ def _of_lines(
 ) -> Iterator[list[Query | Bad]]:
     """The queries of lines; how far they are counts as bytes of their source."""
     name = path.name if isinstance(path, Path) else path
-    first = partial(_note_unread, name, note=note)
+    first = partial(_fields_of, name, note=note)
     blocks = _queries(lines_of(source, path, lenient=instead is not None), is_json, instead, text, first)
     with counting(source.size, f"answering {name}") as done:
         for block in blocks:
@@ -161,18 +188,28 @@ def _queries(
     is_json: bool | None,
     instead: Instead | None,
     text: tuple[str, ...],
-    look_at: Callable[[Any], None],
+    fields_of: Callable[[Any], tuple[str, ...]],
 ) -> Iterator[Block[Query | Bad]]:
-    """Texts or JSON objects, one a line; unless columns were told, the first object is looked at."""
-    seen = bool(text)
+    """Texts or JSON objects, one a line; unless fields of the text were told, the first object decides."""
+    seen = told = bool(text)
     for block in blocks:
         if is_json is None:
             is_json = next((_is_object(line) for line in block.rows if line.strip()), None)
         if is_json and not seen and (line := next(filter(str.strip, block.rows), "")):
             seen = True
             with suppress(ValueError, RecursionError):  # it is refused where it is converted
-                look_at(json.loads(line))
-        yield from block.converted(partial(_from_json, text=text) if is_json else _from_text, instead)
+                text = fields_of(json.loads(line))
+        yield from block.converted(partial(_from_json, text=text, told=told) if is_json else _from_text, instead)
+
+
+def _fields_of(name: str, fields: Any, note: Note) -> tuple[str, ...]:  # noqa: ANN401 - whatever JSON can hold
+    """The fields of the text that are known by other names than the documented ones, which is said."""
+    found = text_by_name(list(fields), [fields]) if isinstance(fields, dict) else ()
+    if found:
+        note(f"{name}: the text is {' + '.join(found)}")
+    else:
+        _note_unread(name, fields, note)
+    return found or ()
 
 
 def _note_unread(name: str, fields: Any, note: Note) -> None:  # noqa: ANN401 - whatever JSON can hold
@@ -199,13 +236,13 @@ def _from_text(block: Block[str], at: int) -> Query:
     return Query(block.rows[at])
 
 
-def _from_json(block: Block[str], at: int, text: tuple[str, ...]) -> Query:
+def _from_json(block: Block[str], at: int, text: tuple[str, ...], told: bool) -> Query:
     if not block.rows[at].strip():
         return Query("")
     fields = json_object(block, at)
     id = _id(block, at, fields)
     try:
-        return Query(_text(block, at, fields, text), id)
+        return Query(_text(block, at, fields, text if told or not fields.keys().isdisjoint(text) else ()), id)
     except CorpusError as error:
         raise _WithId(str(error), id) from None
 

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.corpus import PAD
+from longtail.errors import ConfigError
 from longtail.judge.frequencies import binary_of
-from longtail.judge.gains import cut_off
+from longtail.judge.gains import METRICS, cut_off
 from longtail.kernels.hits import NOWHERE, find_places
 from longtail.ranking import Ranking
 from longtail.sparse import sp
@@ -96,4 +97,7 @@ def metric_cut_off(metric: str) -> int:
     (5, 3)
     """
     name, _, k = metric.partition("@")
+    if name not in (*METRICS, "F1", "macroF1"):
+        names = ", ".join((*METRICS, "F1", "macroF1"))
+        raise ConfigError(f"metric = {metric!r}: write NAME@k with one of {names}, as in nDCG@5")
     return cut_off(f"P@{k}") if name in ("F1", "macroF1") else cut_off(metric)

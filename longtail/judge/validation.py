@@ -140,7 +140,7 @@ def refuse(corpus: Corpus, models: Sequence[Predictor]) -> None:
     if _learned_from(models).intersection(corpus.part_of) - {""}:
         raise CorpusError(
             f"{corpus.name} has no validation split of its own, and the model was trained on all of its documents; "
-            "train it with --hold-out (on splits.without_valid), which leaves those of the val split out"
+            "train it with --hold-out (in Python on splits.without_valid), which leaves those of the val split out"
         )
 
 

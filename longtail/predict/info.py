@@ -16,7 +16,7 @@ from longtail.errors import ConfigError, ModelError
 from longtail.judge.calibration import Threshold
 from longtail.methods import method
 from longtail.predict.ensemble import weights_of
-from longtail.predict.opening import read_about
+from longtail.predict.opening import read_about, read_plain_about
 from longtail.predict.predictor import About
 from longtail.predict.saving import ABOUT, ENSEMBLE, member_place
 
@@ -112,7 +112,7 @@ def _state(place: Path) -> str:
 
 def _read(place: Path) -> tuple[dict[str, Any], About]:
     """All of `model.json`, and what it says of the model's origin."""
-    plain = store.read_object(place / ABOUT)
+    plain = read_plain_about(place)
     # Versions that it does not name are unknown; About's default is what runs now.
     return plain, read_about(place, {"versions": {}} | plain)
 

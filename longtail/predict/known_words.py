@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from longtail.features.grams import Grams, characters_of
 from longtail.features.tfidf import Tfidf
 from longtail.features.tokens import Words
 from longtail.kernels.words import UNKNOWN
+from longtail.new_label import NewLabel
 from longtail.predict.predictor import Predictor
 
 SAMPLE = 200  # texts that are looked at
@@ -30,6 +31,21 @@ def foreign(model: Predictor, texts: Texts | None) -> list[str]:
     return [
         f"the model knows less than half of the words in {strange:,} of {len(known):,} texts "
         f"(on average {known.mean():.0%}), so its answers mean little; is this the language that it was trained in?"
+    ]
+
+
+def undescribed(model: Predictor, labels: Sequence[NewLabel]) -> list[str]:
+    """A sentence if the model knows no word of what describes some labels, so that no text can be like them."""
+    tfidf = next(vocabularies(model.model), None)
+    if tfidf is None or not labels:
+        return []
+    known = _known(tfidf, Texts.of([" ".join(label.texts()) for label in labels]))
+    strange = [label.id for label, row in zip(labels, known) if not row.any()]
+    if not strange:
+        return []
+    return [
+        f"the model knows no word of what describes {len(strange):,} of {len(labels):,} labels, as {strange[0]!r:.60}, "
+        "so no text can be like them; describe them by words of its training documents, or train again"
     ]
 
 

@@ -32,7 +32,7 @@ def open_model(directory: str | Path, *, verify: bool = True) -> Predictor:
 
 
 def _read(directory: Path, depth: int = 0) -> Predictor:
-    plain = store.read_object(directory / ABOUT)
+    plain = read_plain_about(directory)
     if plain.get("format") not in READABLE:
         raise ModelError(
             f"{directory}: written in model format {plain.get('format')}, and this version reads {READABLE[-1]}; "
@@ -51,6 +51,13 @@ def _read(directory: Path, depth: int = 0) -> Predictor:
     kept = _read_kept(directory / KEPT, model.n_labels)
     own = _read_own(directory, plain, model.n_labels)
     return Predictor(model, labels, counts, about, _read_calibration(directory, plain), kept, own)
+
+
+def read_plain_about(directory: Path) -> dict[str, Any]:
+    """The JSON of `model.json`."""
+    if not (directory / ABOUT).is_file():
+        raise ModelError(f"{directory}: no {ABOUT} in it, so this is not a model; a training writes one to RUN/model")
+    return store.read_object(directory / ABOUT)
 
 
 def read_about(directory: Path, plain: dict[str, Any]) -> About:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +67,11 @@ def mistake_rows(mistakes: list[Mistake], path: Path) -> list[Row]:
     ]  # fmt: skip
 
 
-def write_rows(path: Path, rows: list[Row]) -> None:
-    """A table, whole or not at all; its directory is made if it is not there."""
+def write_rows(path: Path, rows: list[Row], names: Sequence[str] = ()) -> None:
+    """A table, whole or not at all; its directory is made if it is not there.  `names` head a table without rows."""
     kind = path.suffix.lower()
     if kind == ".csv":
-        text = _csv(rows)
+        text = _csv(rows, list(rows[0]) if rows else names)
     elif kind == ".json":
         text = store.json_text(rows)
     else:
@@ -80,10 +81,9 @@ def write_rows(path: Path, rows: list[Row]) -> None:
         store.write_whole(path, text)
 
 
-def _csv(rows: list[Row]) -> str:
+def _csv(rows: list[Row], names: Sequence[str]) -> str:
     written = io.StringIO()
-    if rows:
-        table = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    table = csv.DictWriter(written, names, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
     return written.getvalue()

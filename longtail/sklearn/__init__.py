@@ -224,6 +224,7 @@ def texts_of(X: ArrayLike) -> Iterable[str] | None:
     if isinstance(X, str):
         raise CorpusError("X is one text; put it in a list: [text]")
     X = _only_column(X)
+    _refuse_columns_of_texts(X)
     if not iterable(X) or getattr(X, "ndim", 1) != 1:
         return None
     odd = next((row for row, item in enumerate(X) if not isinstance(item, str)), None)
@@ -234,6 +235,15 @@ def texts_of(X: ArrayLike) -> Iterable[str] | None:
     if any(item is None or isinstance(item, bytes) for item in X):
         raise CorpusError(f"row {odd} of X is no text; a text is a string, and bytes become one by .decode()")
     return None
+
+
+def _refuse_columns_of_texts(X: ArrayLike) -> None:
+    """Raise if several columns hold texts, which scikit-learn would read as numbers."""
+    if sp.issparse(X) or len(getattr(X, "shape", ())) != 2 or not hasattr(X, "columns"):
+        return
+    named = [name for name in X.columns if any(isinstance(cell, str) for cell in X[name][:1])]
+    if named:
+        raise CorpusError(f"X has {X.shape[1]} columns, and {named[0]!r} holds texts; pass one column: X[{named[0]!r}]")
 
 
 def check_pairs(X: ArrayLike, y: ArrayLike) -> None:

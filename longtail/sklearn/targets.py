@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,6 +14,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from longtail.corpus import PAD
 from longtail.errors import CorpusError
+from longtail.frames import SAMPLE, CorpusNotice
+from longtail.label_cells import separator_of
 from longtail.ranking import Ranking
 
 ArrayLike: TypeAlias = Any  # scikit-learn's term: texts, arrays, sparse matrices, data frames, lists of lists
@@ -92,8 +95,17 @@ class Classes:
 
     @classmethod
     def of(cls, y: ArrayLike) -> Classes:
-        """Collect all classes of y."""
-        return cls(np.unique(column_or_1d(y, warn=True)))
+        """Collect all classes of y; a class that looks like several labels is warned about."""
+        given = column_or_1d(y, warn=True)
+        if given.dtype.kind in "OU" and (separator := separator_of(list(map(str, given[:SAMPLE])))):
+            example = next(one for one in map(str, given) if separator in one)
+            warnings.warn(
+                f"each document has one class, as {example!r:.60}; if these are several labels, pass lists, as in "
+                f"y.str.split({separator!r})",
+                CorpusNotice,
+                stacklevel=4,
+            )
+        return cls(np.unique(given))
 
     def matrix(self, y: ArrayLike) -> sp.csr_array:
         """0/1 matrix of y with a single 1 in each row."""
@@ -132,6 +144,8 @@ def target_of(y: ArrayLike) -> Target:
     if holds_label_lists(y):
         return LabelLists.of(y)
     kind = type_of_target(y, input_name="y")
+    if kind == "unknown" and iterable(y) and len(y) and not any(map(_size, y)):
+        raise ValueError("no document of y has a label; there is nothing to learn")
     if kind not in TARGETS:
         forms = "lists of labels, which are strings; a 0/1 matrix; or one class a document"
         raise ValueError(f"Unknown label type: {kind}. y can be {forms}")
@@ -143,6 +157,10 @@ def holds_label_lists(y: ArrayLike) -> bool:
     if not iterable(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
         return False
     return any(isinstance(label, str) for row in y if _is_label_list(row) for label in row)
+
+
+def _size(row: ArrayLike) -> int:
+    return len(row) if _is_label_list(row) else 1
 
 
 def label_rows(y: ArrayLike) -> list[list[str]]:

@@ -103,6 +103,11 @@ def test_an_unknown_key_names_the_nearest_field():
         build(Config, {"inner.rte": 3})
 
 
+def test_an_unknown_key_that_a_group_has_is_told_with_its_group():
+    with pytest.raises(ConfigError, match=r"no setting epochs; did you mean label_encoder\.epochs or optim\.epochs\?"):
+        build(method("lightdxml").Config, {"epochs": 2})
+
+
 def test_every_field_is_explained_with_its_own_default():
     lines = {line.name: line for line in explain(Config())}
     assert lines["beam"].meaning == "clusters opened" and lines["beam"].source == "paper"

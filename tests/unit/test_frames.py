@@ -61,6 +61,20 @@ def test_a_frame_without_known_columns_is_a_question():
         Corpus.of(["a"], [["b"]], text="c")
 
 
+def test_columns_that_cannot_be_told_apart_are_refused():
+    frame = pd.DataFrame(DATA)
+    with pytest.raises(CorpusError, match="two columns with the same name: abstract, tags, year; rename one"):
+        Corpus.of(pd.concat([frame, frame], axis=1))
+    with pytest.raises(CorpusError, match=r"text: write names of columns, .*, not 0"):
+        Corpus.of(frame, text=0, labels="tags")
+
+
+def test_texts_without_labels_are_told_what_is_missing():
+    for given in (["a"], {"text": ["a"]}, [{"text": "a"}]):
+        with pytest.raises(CorpusError, match=r"without a list of labels .*pass Corpus.of\(texts, label_lists\)"):
+            Corpus.of(given)
+
+
 def test_neither_library_is_imported():
     code = "import sys; from longtail import Corpus; Corpus.of(['a'], [['b']]); print('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

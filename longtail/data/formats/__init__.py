@@ -24,6 +24,9 @@ LAYOUTS: tuple[Layout, ...] = (
 )
 
 
+WITH_TABLES = (".xlsx", ".sqlite", ".sqlite3", ".db")
+
+
 def recognise(path: Path, reading: Reading = UNTOLD) -> tuple[Layout, Source]:
     """Detect the format of a path and its files."""
     if not path.is_file() and not path.is_dir():
@@ -53,6 +56,13 @@ def _option(name: str) -> str:
 
 def _described(source: Source, reading: Reading) -> Source:
     """The same files, with the vocabulary that the user named."""
+    train = source.splits["train"][0]
+    if reading.table is not None and suffix(train) not in WITH_TABLES:
+        raise CorpusError(
+            f"{train}: --table {reading.table}: only {', '.join(WITH_TABLES)} files have tables with names"
+        )
+    if reading.language is not None and reading.vocabulary is None and source.labels is None:
+        raise CorpusError(f"{train}: --language {reading.language}: there is no vocabulary; --vocabulary names one")
     if reading.vocabulary is None:
         return replace(source, reading=reading)
     vocabulary = Path(reading.vocabulary).expanduser().absolute()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail import label_cells
-from longtail.columns import FLAGS, LABELS, TEXT, Columns, Reading, choose
+from longtail.columns import LABELS, NO, TEXT, YES, Columns, Reading, choose
 from longtail.corpus import Label, Role
 from longtail.data.formats.lf_json import joined
 from longtail.data.labelling import Growing, Vocabulary, from_names, growing_vocabulary
@@ -85,7 +85,7 @@ def decide(path: Path, reading: Reading, known: Container[str], draft: Draft) ->
     told = "" if columns.one_hot or (single and reading.label_separator is None) else reading.label_separator
     cells, note = label_cells.found(values, told, usual, known)
     if single and reading.label_separator is None and not known:
-        note = label_cells.suspicion([value for value in values if isinstance(value, str)])
+        cells, note = label_cells.found_single(values)
     if note:
         draft.note(f"{path.name}: {note}")
     return columns, cells
@@ -134,9 +134,9 @@ def _label_values(row: Fields, columns: Columns) -> list[Any]:
 
 def _flag(block: Block[Fields], at: int, name: str) -> bool:
     cell = str(block.rows[at].get(name) or "").strip().lower()
-    if cell not in FLAGS:
+    if cell not in YES | NO:
         raise block.wrong(at, f"{name} is {cell!r:.40}, but the columns of labels hold 0 and 1")
-    return cell in ("1", "1.0", "true")
+    return cell in YES
 
 
 def find_dataset(place: Path) -> Source | None:

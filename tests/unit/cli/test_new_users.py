@@ -99,6 +99,24 @@ def test_join_puts_new_documents_behind_old_ones(longtail: Command, tmp_path: Pa
     assert longtail("join", "corpus", "--out", tmp_path / "one")[0] == 2
 
 
+def test_join_names_the_command_that_takes_columns(longtail: Command, tmp_path: Path):
+    (tmp_path / "new.csv").write_text("blurb,kinds\nsome words about it,x\nmore words about it,y\n")
+    code, _, told = longtail("join", "corpus", tmp_path / "new.csv", "--out", tmp_path / "both")
+    assert code == 2 and f"--text blurb --labels kinds? (options of `longtail convert {tmp_path}" in told, told
+
+
+def test_a_corpus_is_no_model(longtail: Command):
+    for command in (("predict", "corpus"), ("info", "corpus")):
+        code, _, told = longtail(*command)
+        assert code == 2 and "model.json in it, so this is not a model" in told, told
+
+
+def test_a_file_without_splits_is_judged_by_its_documents_on_request(longtail: Command, tmp_path: Path):
+    (tmp_path / "held.jsonl").write_text('{"text": "something new", "labels": ["ba"]}\n')
+    code, _, told = longtail("evaluate", "model", tmp_path / "held.jsonl")
+    assert code == 2 and "to take all of its documents: --split trn" in told, told
+
+
 def test_describe_tells_of_texts_without_spaces(longtail: Command, tmp_path: Path):
     (tmp_path / "a.jsonl").write_text('{"text": "红色的狐狸", "labels": ["x"]}\n' * 3)
     assert "no spaces between words" in longtail("describe", tmp_path / "a.jsonl")[2]

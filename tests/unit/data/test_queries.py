@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_many_lines_come_in_order_and_in_batches(tmp_path: Path):
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(CorpusError, match=r"nothing\.txt"):
+    with pytest.raises(CorpusError, match=r"nothing\.txt: no such file; a text itself goes to standard input"):
         list(read_queries(str(tmp_path / "nothing.txt")))
 
 
@@ -168,6 +169,34 @@ def test_a_title_beside_a_text_is_not_read_and_that_is_said(name: str, data: byt
     batches = list(read_queries(str(tmp_path / name), note=said.append))
     assert [query.text for batch in batches for query in batch if query.text] == ["x", "z"]
     assert said == [f"{name}: the text is text; not read: title (--text title,text would read title too)"]
+
+
+@pytest.mark.parametrize(("title", "text"), [("title", "abstract"), ("Title", "Description"), ("headline", "body")])
+def test_fields_of_json_are_known_by_the_names_that_columns_are_known_by(title: str, text: str, tmp_path: Path):
+    path, said = tmp_path / "q.jsonl", []
+    path.write_text("\n".join(map(json.dumps, [{title: "one", text: "two"}, {text: "three"}, {"text": "four"}])))
+    read = [query.text for batch in read_queries(str(path), note=said.append) for query in batch]
+    assert read == ["one\ntwo", "three", "four"] and said == [f"q.jsonl: the text is {title} + {text}"]
+
+
+def test_an_array_of_json_is_read_as_a_corpus_reads_it(tmp_path: Path):
+    data = json.dumps([{"id": 1, "text": "one"}, {"id": "b", "title": "two", "content": "three"}], indent=1)
+    assert queries_in(tmp_path / "q.json", data.encode()) == [Query("one", 1), Query("two\nthree", "b")]
+
+
+def test_a_database_is_a_table(tmp_path: Path):
+    with sqlite3.connect(tmp_path / "q.sqlite") as database:
+        database.execute("create table articles (id integer, abstract text)")
+        database.execute("insert into articles values (7, 'one')")
+    database.close()
+    assert [batch for batch in read_queries(str(tmp_path / "q.sqlite"))] == [[Query("one", 7)]]
+
+
+@pytest.mark.parametrize("data", ["one\ntwo\n".encode("utf-16"), b"%PDF-1.4\nstream", b"PK\x03\x04 a b\n"])
+def test_a_file_that_holds_no_text_is_refused_and_not_answered(data: bytes, tmp_path: Path):
+    (tmp_path / "q").write_bytes(data)
+    with pytest.raises(CorpusError, match="q: no text in UTF-8; texts are lines of UTF-8, or rows of"):
+        list(read_queries(str(tmp_path / "q"), strict=False))
 
 
 def test_a_text_alone_is_nothing_to_speak_of(tmp_path: Path):

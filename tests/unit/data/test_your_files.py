@@ -72,6 +72,19 @@ def test_a_title_is_read_before_an_abstract(tmp_path: Path):
     said(splits, "the text is Title + Abstract; the labels are Keywords; not read: Year")
 
 
+@pytest.mark.parametrize("header", ["title,abstract", "title,Content", "abstract,title"])
+def test_a_title_in_small_letters_does_not_hide_an_abstract(header: str, tmp_path: Path):
+    order = header.split(",")
+    cells = {"title": "Basil", "abstract": "a herb", "Content": "a herb"}
+    splits = read(tmp_path, "a.csv", f"{header},tags\n{','.join(cells[name] for name in order)},green\n".encode())
+    assert list(splits.train.texts) == ["Basil\na herb"]
+
+
+def test_a_title_and_two_longer_texts_are_a_question(tmp_path: Path):
+    with pytest.raises(CorpusError, match="did you mean --text"):
+        read(tmp_path, "a.csv", b"title,abstract,body,tags\na,b c d,e f g,x\n")
+
+
 def test_columns_that_are_not_read_are_said(tmp_path: Path):
     splits = read(tmp_path, "a.csv", b"title,text,labels,year\nBasil,a herb,green,1999\n")
     assert list(splits.train.texts) == ["a herb"]
@@ -109,6 +122,14 @@ def test_the_columns_that_look_right_are_suggested(header: str, message: str, tm
         read(tmp_path, "a.csv", table(header).encode())
 
 
+def test_options_that_nothing_in_the_files_answers_to_are_refused(tmp_path: Path):
+    content = table("text,labels").encode()
+    with pytest.raises(CorpusError, match=r"--table Sheet1: only \.xlsx, \.sqlite.* files have tables with names"):
+        read(tmp_path, "a.csv", content, table="Sheet1")
+    with pytest.raises(CorpusError, match="--language de: there is no vocabulary; --vocabulary names one"):
+        read(tmp_path, "a.csv", content, language="de")
+
+
 def test_two_columns_that_could_be_the_labels_are_a_question(tmp_path: Path):
     with pytest.raises(CorpusError, match=r"did you mean --labels (tags|category)\?"):
         read(tmp_path, "a.csv", b"text,tags,category\na b c,x,y\nd e f,x,z\n")
@@ -137,8 +158,28 @@ def test_columns_of_zeros_and_ones_are_labels(tmp_path: Path):
     said(splits, "the labels are 3 columns of 0 and 1: toxic, insult, threat")
     some = read(tmp_path, "a.csv", content, labels="toxic,threat")
     assert labels(some) == [["toxic"], [], ["threat"]]
-    with pytest.raises(CorpusError, match=r"b.csv:2004: insult is 'x', but the columns of labels hold 0 and 1"):
-        read(tmp_path, "b.csv", content + b"4,more,0,0,0\n" * 1999 + b"5,bad,0,x,0\n")
+    with pytest.raises(CorpusError, match=r"b.csv:2004: insult is 'maybe', but the columns of labels hold 0 and 1"):
+        read(tmp_path, "b.csv", content + b"4,more,0,0,0\n" * 1999 + b"5,bad,0,maybe,0\n")
+
+
+@pytest.mark.parametrize(("no", "yes"), [("", "x"), ("no", "yes"), ("FALSCH", "WAHR"), ("N", "Y")])
+def test_columns_of_marks_are_labels_too(no: str, yes: str, tmp_path: Path):
+    kinds = ("herb", "spring")
+    rows = [",".join([text, *(yes if kind in names else no for kind in kinds)]) for text, names in HERBS]
+    content = "\n".join(["text,herb,spring", *rows, ""]).encode()
+    wanted = [[name for name in names if name in kinds] for names in EXPECTED]
+    assert labels(read(tmp_path, "a.csv", content)) == wanted
+    assert labels(read(tmp_path, "a.csv", content, labels="herb,spring")) == wanted
+
+
+def test_several_columns_of_labels_are_suggested_together(tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"did you mean --labels 'Kind 1,Kind 2,Kind 3'\?"):
+        read(tmp_path, "a.csv", b"text,Kind 1,Kind 2,Kind 3,Year 1\na b c,x,y,,1999\nd e f,x,,z,2000\n")
+
+
+def test_nothing_is_suggested_where_no_column_looks_like_text(tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"its fields are: data; --text and --labels name columns"):
+        read(tmp_path, "a.json", b'{"data": [{"text": "a", "labels": ["b"]}]}')
 
 
 # -- label cells ----------------------------------------------------------------------------------------------------
@@ -197,6 +238,8 @@ def test_whole_numbers_that_pandas_made_floats_are_whole_numbers(tmp_path: Path)
     splits = read(tmp_path, "a.csv", b"text,category\na,3.0\nb,4.0\nc,\nd,3.0\n")
     assert labels(splits) == [["3"], ["4"], [], ["3"]]
     said(splits, "labels are whole numbers written as 3.0")
+    assert labels(read(tmp_path, "a.csv", b"text,label\na,3.0\nb,4.0\nc,\nd,3.0\n")) == [["3"], ["4"], [], ["3"]]
+    assert labels(read(tmp_path, "a.csv", b"text,label\na,3.0\nb,3.1\n")) == [["3.0"], ["3.1"]]
 
 
 def test_nearly_every_document_with_a_label_of_its_own_is_a_warning(tmp_path: Path):
@@ -217,6 +260,18 @@ def test_cells_that_are_kept_whole_and_look_like_several_labels_are_a_warning(tm
     said(read(tmp_path, "a.jsonl", jsonl(rows)), "pass --label-separator ' '")
     apart = read(tmp_path, "a.jsonl", jsonl(rows), label_separator=" ")
     assert labels(apart)[0] == ["cs.AI", "math.CO"] and "careful" not in "".join(apart.notes)
+
+
+@pytest.mark.parametrize("between", [" / ", "/", "#", " + "])
+def test_rarer_separators_are_warned_about(between: str, tmp_path: Path):
+    splits = read(tmp_path, "a.tsv", table("text\tlabels", "\t", between).encode())
+    said(splits, f"label cells look like 'herb{between}summer'", f"pass --label-separator '{between.strip()}'")
+
+
+def test_a_path_of_categories_is_one_label(tmp_path: Path):
+    paths = ["tools/saws", "tools/hammers", "tools/saws/small", "books/maps", "books/maps/old", "tools/saws/old"]
+    rows = "".join(f"about a thing\t{path}\n" for path in paths * 3)
+    assert read(tmp_path, "a.tsv", f"text\tlabels\n{rows}".encode()).notes == ()
 
 
 def test_a_cell_that_is_no_list_among_lists_is_one_label(tmp_path: Path):

@@ -80,7 +80,8 @@ def test_files_are_what_their_names_say(end: str, answered: Answered, tmp_path: 
         assert json.loads(labels.read_text()) == rows
     else:
         assert [json.loads(line) for line in labels.read_text().splitlines()] == rows
-    write_rows(tmp_path / f"none{end}", [])
+    write_rows(tmp_path / f"none{end}", [], ["document", "gap"])
+    assert end != ".csv" or (tmp_path / "none.csv").read_text() == "document,gap\n"
 
 
 def test_a_name_that_says_nothing_is_refused():

@@ -62,3 +62,5 @@ def test_nothing_true_is_zero():
 def test_a_metric_that_is_not_there_is_refused(metric: str):
     with pytest.raises(ConfigError, match="NAME@k"):
         metric_cut_off(metric)
+    with pytest.raises(ConfigError, match=r"P, nDCG, .*, F1, macroF1, as in"):
+        metric_cut_off("F2@3")

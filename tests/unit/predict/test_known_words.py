@@ -7,8 +7,9 @@ import pytest
 
 import longtail
 from longtail.corpus import Corpus, Splits, Texts
+from longtail.new_label import NewLabel
 from longtail.predict.ensemble import combine
-from longtail.predict.known_words import foreign, known_shares
+from longtail.predict.known_words import foreign, known_shares, undescribed
 from longtail.predict.predictor import Predictor
 
 GERMAN = ["ein kleines Instrument mit Saiten", "die Lehre von Krankheiten des Herzens", "jemand schreibt Programme"]
@@ -41,6 +42,16 @@ def test_shares_are_those_of_plain_python(planted: Splits):
     texts = Texts.of(["red fox", "red green", "blue whale"])
     model = longtail.fit("linear", Corpus.of(["red fox", "blue fox"] * 15, [["a"], ["b"]] * 15))
     assert np.array_equal(known_shares(model, texts), [1, 0.5, 0.5])
+
+
+def test_new_labels_without_a_known_word_are_told(model: Predictor, planted: Splits):
+    strange, known = (
+        NewLabel("x", "Saiten", examples=("ein kleines Instrument",)),
+        NewLabel("y", planted.train.texts[0]),
+    )
+    assert undescribed(model, [known]) == [] and undescribed(model, []) == []
+    (told,) = undescribed(model, [known, strange])
+    assert "no word of what describes 1 of 2 labels, as 'x'" in told
 
 
 def test_an_ensemble_knows_what_its_first_member_knows(model: Predictor):

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
@@ -23,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from longtail import sklearn as longtail_sklearn
 from longtail.corpus import Splits, Texts
 from longtail.errors import ConfigError, CorpusError, RunError
+from longtail.frames import CorpusNotice
 from longtail.methods import METHODS, method
 from longtail.ranking import Ranking
 from longtail.sklearn import ExtremeClassifier, dense, shares
@@ -322,6 +324,18 @@ def test_wrong_parameters_are_named_when_fitting(params: dict, words: str):
 # -- with the rest of scikit-learn ------------------------------------------------------------------------------------
 
 
+def test_two_columns_of_texts_are_told_to_pass_one():
+    frame = pd.DataFrame({"title": ["red fox", "blue owl"], "body": ["a", "b"]})
+    with pytest.raises(CorpusError, match=r"X has 2 columns, and 'title' holds texts; pass one column: X\['title'\]"):
+        ExtremeClassifier("linear").fit(frame, [["red"], ["blue"]])
+
+
+def test_classes_that_look_like_several_labels_are_warned_about():
+    classes = pd.Series(["red;fox", "red;owl", "blue;fox", "blue;owl"])
+    with pytest.warns(CorpusNotice, match=r"one class, as 'red;fox'; .* pass lists, as in y.str.split\(';'\)"):
+        ExtremeClassifier("linear").fit(["a b", "c d", "e f", "g h"], classes)
+
+
 def test_a_pipeline_makes_the_features(matrix: np.ndarray):
     pipeline = make_pipeline(TfidfVectorizer(), ExtremeClassifier(threshold=0.0, k=2))
     assert np.array_equal(pipeline.fit(TEXTS, matrix).predict(TEXTS), matrix)
@@ -431,6 +445,11 @@ def test_what_is_not_labels_is_named(y, words: str):
 def test_what_no_form_of_y_fits_is_a_value_error(y):
     with pytest.raises(ValueError):
         ExtremeClassifier().fit(["a", "b", "c"], y)
+
+
+def test_documents_without_any_label_are_told_so():
+    with pytest.raises(ValueError, match="no document of y has a label"):
+        ExtremeClassifier().fit(["a", "b"], [[], []])
 
 
 def test_texts_and_features_do_not_mix(tagger: ExtremeClassifier, matrix: np.ndarray):
