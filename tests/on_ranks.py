@@ -22,10 +22,7 @@ from tests.planted import planted_splits
 # fp32: where a processor multiplies bfloat16, its rounding differs by more than the bars of the tests.
 SETTINGS: dict[str, dict[str, Any]] = {
     "decaf": {
-        "surrogate": {"epochs": 1, "precision": "fp32"},
-        "shortlister": {"epochs": 1, "precision": "fp32"},
-        "ranker": {"epochs": 2, "precision": "fp32"},
-        "optim": {"average_from": 1},
+        "optim": {"epochs": (1, 1, 2), "precision": "fp32", "average_from": 1},
         "bag": {"dim": 32},
     },
     "lightxml": {

@@ -29,7 +29,7 @@ def test_a_model_of_another_format_is_refused(model: Predictor, tmp_path: Path):
 
 def test_a_variant_is_trained_saved_opened_and_described(tmp_path: Path):
     corpus = Corpus.of(["red fox", "blue whale"] * 20, [["land"], ["sea"]] * 20)
-    tiny = {"bag.dim": 8, "bag.subwords": 0, "optim.epochs": (1, 1, 4)}
+    tiny = {"bag.dim": 8, "bag.subwords": 0, "optim.epochs": [1, 1, 4]}
     trained = fit("decaf/lite", corpus, run=tmp_path / "run", **tiny)
     trained.save(tmp_path / "m")
     opened = open_model(tmp_path / "m")
