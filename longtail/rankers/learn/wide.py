@@ -1,4 +1,4 @@
-"""A linear layer with very many outputs that reuses the memory of its gradient.
+"""A linear layer with very many outputs that reuses the memory of its weight gradient.
 
 torch allocates a new gradient in every step and frees it afterwards.  For tens of thousands of labels the system then
 clears hundreds of megabytes at every step, which takes three times as long as filling them
@@ -7,14 +7,18 @@ clears hundreds of megabytes at every step, which takes three times as long as f
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.encoders.learn.exchange import own_rows
+from longtail.encoders.learn.exchange import own_rows, sum_over_rows, summed_back
 
 
 class Wide(nn.Linear):
-    """nn.Linear with identical results; of several ranks each has its part of the outputs."""
+    """nn.Linear; of several ranks each has its part of the outputs.
+
+    The gradient of the input is added up by parts of the outputs, so that it does not depend on the number of ranks.
+    """
 
     kept: Tensor | None = None  # buffer of the weight gradient; never stored
 
@@ -25,7 +29,7 @@ class Wide(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """x W' + b; falls back to nn.Linear on a GPU, which caches memory itself, and under autocast."""
         if x.is_cuda or torch.is_autocast_enabled(x.device.type):
-            return super().forward(x)
+            return super().forward(summed_back(x))
         product: Tensor = _Product.apply(x, self.weight, self.bias, self)
         return product
 
@@ -51,4 +55,6 @@ class _Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         with torch.no_grad():
             ctx.layer.learn(gradient, x)
-        return gradient @ weight, None, gradient.sum(dim=0), None
+            # torch's own sum adds the last few columns in another order, and which are the last depends on the ranks.
+            of_bias = torch.from_numpy(np.add.reduce(gradient.numpy(), axis=0))
+        return sum_over_rows(gradient, weight, ctx.layer.out_features), None, of_bias, None
