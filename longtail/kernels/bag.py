@@ -32,17 +32,15 @@ def bag_sums(
 
 def bag_gradients(bags: Rows, gradients: np.ndarray, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The tokens in the bags, in order, and the gradient of each, given those of the bags' sums (bags, dim)."""
-    check_shape(gradients, (len(bags[0]) - 1, gradients.shape[1]), "gradients of bags")
-    inside, by_token = turned_round(bags)
-    # A bag's gradient is to its tokens what a token's vector was to the bag: the same sum, turned round.
-    return inside, bag_sums(by_token, gradients, threads)
-
-
-def turned_round(bags: Rows) -> tuple[np.ndarray, Rows]:
-    """The distinct tokens in order, and for each a bag of the bags it is in, with its weights."""
     check_rows(bags, ANY_TOKEN, "tokens of bags")
+    check_shape(gradients, (len(bags[0]) - 1, gradients.shape[1]), "gradients of bags")
     inside, *by_token = _turned_round(*bags)
-    return inside, tuple(by_token)
+    table = table_of(gradients, None)
+    result = np.empty((len(inside), gradients.shape[1]), np.float32)
+    work = _numbers_a_bag(bags[1], result)
+    # A bag's gradient is to its tokens what a token's vector was to the bag: the same sum, turned round.
+    in_threads(lambda start, stop: _bag_sums(*by_token, table, start, stop, result), len(result), threads, work)
+    return inside, result
 
 
 ANY_TOKEN = 1 << 31  # how many there are is for the table to know that learns

@@ -13,18 +13,16 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from longtail.encoders.bag import GatedBlock, ResidualBlock, TokenBag
 from longtail.encoders.learn.batches import BagInput
-from longtail.kernels.bag import bag_sums, turned_round
+from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.csr import Rows, take
 from longtail.kernels.dropout import dropped
 from longtail.kernels.gates import mixed, mixed_gradients
-from longtail.ranks import ALONE, Ranks, here
 
 
 def bag(vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor) -> Tensor:
     """Σ weight · vector over the tokens of each text: (texts, dim), with a sparse gradient for `vectors`."""
     if vectors.device.type == "cpu":
-        # In a step all ranks have the same texts, and divide them; without gradients each reads what it needs.
-        return _CompiledBag.apply(vectors, starts, tokens, weights, torch.is_grad_enabled())
+        return _CompiledBag.apply(vectors, starts, tokens, weights)
     return bag_plainly(vectors, starts, tokens, weights)
 
 
@@ -35,45 +33,23 @@ def bag_plainly(vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor
 
 class _CompiledBag(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[no-untyped-def]
-        ctx,  # noqa: ANN001
-        vectors: Tensor,
-        starts: Tensor,
-        tokens: Tensor,
-        weights: Tensor,
-        learns: bool,
-    ) -> Tensor:
+    def forward(ctx, vectors: Tensor, starts: Tensor, tokens: Tensor, weights: Tensor) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
         ctx.save_for_backward(starts, tokens, weights)
         ctx.shape = vectors.shape
-        bags = starts.numpy(), tokens.numpy(), weights.numpy()
-        return sums_over(here() if learns else ALONE, bags, vectors.detach().numpy())
+        return torch.from_numpy(bag_sums((starts.numpy(), tokens.numpy(), weights.numpy()), vectors.detach().numpy()))
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def] # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
         bags = tuple(tensor.numpy() for tensor in ctx.saved_tensors)
-        touched, by_token = turned_round(bags)
+        touched, gradients = bag_gradients(bags, gradient.contiguous().numpy())
         places = torch.from_numpy(touched.astype(np.int64))[None]
-        values = sums_over(here(), by_token, gradient.contiguous().numpy())  # as in bag_gradients
+        values = torch.from_numpy(gradients)
         return (
             torch.sparse_coo_tensor(places, values, ctx.shape, is_coalesced=True, check_invariants=False),
-            *(None,) * 4,
+            None,
+            None,
+            None,
         )
-
-
-def sums_over(ranks: Ranks, bags: Rows, vectors: np.ndarray) -> Tensor:
-    """Each bag's token vectors, weighed and added up, by ranks that have about as many tokens each."""
-    starts, tokens, weights = bags
-    bounds = even_shares(starts, ranks.count)
-    first, stop = bounds[ranks.number : ranks.number + 2]
-    inside = slice(starts[first], starts[stop])
-    own = starts[first : stop + 1] - starts[first], tokens[inside], weights[inside]
-    return ranks.filled(torch.from_numpy(bag_sums(own, vectors)), bounds)
-
-
-def even_shares(starts: np.ndarray, count: int) -> list[int]:
-    """Bounds between texts, so that each of `count` shares has about as many tokens."""
-    between = np.searchsorted(starts, starts[-1] * np.arange(1, count) // count)
-    return [0, *between.tolist(), len(starts) - 1]
 
 
 class Dropout(nn.Module):
@@ -212,7 +188,6 @@ class LearningBag(nn.Module):
         super().__init__()
         self.reader, self.dim, self.label_texts = start.reader, start.dim, label_texts
         self.vectors = nn.Parameter(torch.from_numpy(np.array(start.vectors)))
-        self.vectors.gathered_where_made = True  # type: ignore[attr-defined]  # its gradients, on a CPU: `sums_over`
         kind = LEARNING_BLOCKS[type(start.block)]
         self.block: Block | Residual = kind(self.dim, dropout)
         self.words = Dropout(words_dropped)

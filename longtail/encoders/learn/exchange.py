@@ -1,11 +1,10 @@
 """What the ranks of a training exchange in a step (see ranks.py): rows, vectors, logits of clusters, gradients.
 
 A single process adds numbers in some order, and n ranks must add them in the same one: a training turns a difference in
-the last bit into another model (docs/decisions/0022-label-rows-over-ranks.md).  So ranks divide what needs no sum over
-them, get the results of all, and every rank goes on as a single process would:
+the last bit into another model (docs/decisions/0022-label-rows-over-ranks.md).  So every rank gets the rows of all
+candidates, computes the whole step as a single process would, and keeps the gradient of its own rows:
 
-    own tokens ──► own bags ══gathered══► all bags  ┐
-    own label rows ══gathered══► rows of candidates ┴─► loss and gradient, the same on every rank ──► own rows' gradient
+    own rows of candidates ══gathered══► rows of candidates ──► loss, gradients of all ──► gradient of own rows
 
 The rows of wide layers are too many to be gathered.  What each of SLICES equal parts of them gives to the gradient of
 the documents is added up in pairs, then pairs of pairs, in one process too: the order is the same for 1, 2, 4 and 8.
@@ -122,33 +121,21 @@ def of_own_documents(parameters: Iterable[nn.Parameter]) -> None:
 
 
 def agree(parameters: Iterable[nn.Parameter], sparse: bool) -> None:
-    """Give every rank the same gradients of parameters that all have.
+    """Give every rank the same gradients of parameters that all have: those of own documents are summed.
 
-    Those of own documents are summed.  Others are the leader's: processors of another kind may round differently.
+    Others are the same already, except on a GPU, which may add them up in any order.
     """
     if here().count == 1:
         return
     common = [parameter for parameter in parameters if rows_in_all(parameter) is None]
-    summed = [each for each in common if getattr(each, "of_own_documents", False)]
-    told = [each for each in common if not getattr(each, "of_own_documents", False) and each.grad is not None]
+    divided = [parameter for parameter in common if getattr(parameter, "of_own_documents", False)]
     if sparse:
-        for table in summed:
+        for table in divided:
             table.grad = summed_rows(table)
-        for table in told:
-            if table.device.type != "cpu" or not getattr(table, "gathered_where_made", False):
-                here().leaders_tensor(table.grad._values())  # type: ignore[union-attr]
-        return
-    if summed:
-        _sum_dense(summed)
-    if told:
-        _tell([each.grad for each in told])  # type: ignore[misc]
-
-
-def _tell(gradients: list[Tensor]) -> None:
-    """The leader's, in one exchange."""
-    together = here().leaders_tensor(torch.cat([each.reshape(-1) for each in gradients]))
-    for gradient, told in zip(gradients, together.split([each.numel() for each in gradients])):
-        gradient.copy_(told.view(gradient.shape))
+    elif divided:
+        _sum_dense(divided)
+    for gradient in (each.grad for each in common if each.grad is not None and each.device.type != "cpu"):
+        here().leaders_tensor(gradient._values() if gradient.is_sparse else gradient)
 
 
 def _sum_dense(parameters: list[nn.Parameter]) -> None:
