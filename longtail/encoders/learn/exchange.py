@@ -6,8 +6,8 @@ candidates, computes the whole step as a single process would, and keeps the gra
 
     own rows of candidates ══gathered══► rows of candidates ──► loss, gradients of all ──► gradient of own rows
 
-The rows of wide layers are too many to be gathered.  What each of SLICES equal parts of them gives to the gradient of
-the documents is added up in pairs, then pairs of pairs, in one process too: the order is the same for 1, 2, 4 and 8.
+The rows of wide layers are too many to be gathered.  One process, too, takes them in SLICES equal parts.  What each
+gives to the gradient of the documents is added up in pairs, then pairs of pairs: alike for 1, 2, 4 and 8 ranks.
 Documents of a transformer are divided, and the gradients of its layers are summed over ranks before a step.
 """
 
@@ -76,17 +76,24 @@ def columns_of_all(own: Tensor, columns: int) -> Tensor:
     return own if here().count == 1 else gathered(own.T, here().bounds(columns)).T.contiguous()
 
 
-SLICES = 8  # of the rows of a wide layer
+SLICES = 8  # of divided rows
+
+
+def own_slices(rows: int) -> list[slice]:
+    """The SLICES equal parts of so many divided rows that this rank has; the same parts on 1, 2, 4 and 8 ranks.
+
+    Matrix libraries choose their order of sums by the shape, so a product of other rows may be rounded otherwise.
+    """
+    ranks = here()
+    each = max(SLICES // ranks.count, 1)
+    bounds = Ranks(0, each * ranks.count).bounds(rows)[each * ranks.number :][: each + 1]
+    return [slice(start - bounds[0], stop - bounds[0]) for start, stop in pairwise(bounds)]
 
 
 def sum_over_rows(of_outputs: Tensor, weight: Tensor, rows: int) -> Tensor:
     """of_outputs · weight over the rows of all ranks, added up in an order that does not depend on their number."""
-    ranks = here()
-    parts = max(SLICES // ranks.count, 1)
-    bounds = Ranks(0, parts * ranks.count).bounds(rows)
-    bounds = [at - bounds[parts * ranks.number] for at in bounds[parts * ranks.number :][: parts + 1]]
-    own = in_pairs([of_outputs[:, start:stop] @ weight[start:stop] for start, stop in pairwise(bounds)])
-    return in_pairs(ranks.collect(own))
+    own = in_pairs([of_outputs[:, part].contiguous() @ weight[part] for part in own_slices(rows)])
+    return in_pairs(here().collect(own))
 
 
 def in_pairs(parts: list[Tensor]) -> Tensor:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.encoders.learn.bag import Block, Gates
-from longtail.encoders.learn.exchange import drawn_rows, gathered, own_rows, rows_in_all
+from longtail.encoders.learn.exchange import drawn_rows, gathered, own_rows, own_slices, rows_in_all
 from longtail.index.clusters import Clusters
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
@@ -87,7 +87,8 @@ class LearningRows(nn.Module):
         learning = self.training
         self.eval()
         with torch.no_grad():
-            parts = [self(labels, None if sums is None else sums[labels]) for labels in every.split(CHUNK)]
+            chunks = [chunk for part in own_slices(self.n_labels) for chunk in every[part].split(CHUNK)]
+            parts = [self(labels, None if sums is None else sums[labels]) for labels in chunks]
         self.train(learning)
         rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
         return joined_rows(rows, biases, self.n_labels, clusters)

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.encoders.learn.exchange import own_rows, sum_over_rows, summed_back
+from longtail.encoders.learn.exchange import own_rows, own_slices, sum_over_rows, summed_back
 
 
 class Wide(nn.Linear):
     """nn.Linear; of several ranks each has its part of the outputs.
 
-    The gradient of the input is added up by parts of the outputs, so that it does not depend on the number of ranks.
+    Products are made by parts of the outputs, so that they do not depend on the number of ranks.
     """
 
     kept: Tensor | None = None  # buffer of the weight gradient; never stored
@@ -35,12 +35,19 @@ class Wide(nn.Linear):
 
     def learn(self, gradient: Tensor, x: Tensor) -> None:
         """Add gradient' x to the gradient of the weights."""
-        if self.weight.grad is not None:
-            self.weight.grad.addmm_(gradient.t(), x)
-            return
+        for part in own_slices(self.out_features):
+            of_part = gradient[:, part].t().contiguous()
+            if self.weight.grad is None:
+                torch.mm(of_part, x, out=self._room()[part])
+            else:
+                self.weight.grad[part].addmm_(of_part, x)
+        if self.weight.grad is None:
+            self.weight.grad = self.kept
+
+    def _room(self) -> Tensor:
         if self.kept is None or self.kept.shape != self.weight.shape:
             self.kept = torch.empty_like(self.weight)
-        self.weight.grad = torch.mm(gradient.t(), x, out=self.kept)
+        return self.kept
 
 
 class _Product(torch.autograd.Function):
@@ -48,7 +55,10 @@ class _Product(torch.autograd.Function):
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, layer: Wide) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
         ctx.save_for_backward(x, weight)
         ctx.layer = layer
-        return torch.addmm(bias, x, weight.t())
+        product = x.new_empty(len(x), len(weight))
+        for part in own_slices(layer.out_features):
+            torch.addmm(bias[part], x, weight[part].t(), out=product[:, part])
+        return product
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
