@@ -63,6 +63,7 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
         x, weight = ctx.saved_tensors
+        gradient = gradient.contiguous()  # of several ranks it is transposed, and NumPy would add it up otherwise
         with torch.no_grad():
             ctx.layer.learn(gradient, x)
             # torch's own sum adds the last few columns in another order, and which are the last depends on the ranks.
