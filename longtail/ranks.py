@@ -14,9 +14,10 @@ import atexit
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,10 @@ class Ranks:
         rank = self.number if number is None else number
         return slice(n_items * rank // self.count, n_items * (rank + 1) // self.count)
 
+    def bounds(self, n_items: int) -> list[int]:
+        """Where the parts of all ranks begin, and the end."""
+        return [self.part(n_items, rank).start for rank in range(self.count)] + [n_items]
+
     # -- exchange, by all ranks at the same place of the program -------------------------------------------------------
 
     def add_up(self, tensor: Tensor) -> Tensor:
@@ -76,6 +81,20 @@ class Ranks:
             dist.all_gather(found, tensor.contiguous())
         return found
 
+    def filled(self, own: Tensor, bounds: Sequence[int]) -> Tensor:
+        """All rows, of which rank r has those from bounds[r] to bounds[r + 1]."""
+        if self.count == 1:
+            return own
+        import torch.distributed as dist
+
+        whole = own.new_empty(bounds[-1], *own.shape[1:])
+        whole[bounds[self.number] : bounds[self.number + 1]] = own
+        with noticing_the_end():
+            parts = [(whole[start:stop], rank) for rank, (start, stop) in enumerate(pairwise(bounds)) if start < stop]
+            for sent in [dist.broadcast(part, rank, async_op=True) for part, rank in parts]:
+                sent.wait()
+        return whole
+
     def totals(self, *numbers: float) -> tuple[float, ...]:
         """The sum of each number over all ranks."""
         if self.count == 1:
@@ -95,6 +114,15 @@ class Ranks:
     def wait(self) -> None:
         """Wait until all ranks are here."""
         self.totals(0.0)
+
+    def leaders_tensor(self, tensor: Tensor) -> Tensor:
+        """The leader's tensor, in the place of this rank's."""
+        if self.count > 1:
+            import torch.distributed as dist
+
+            with noticing_the_end():
+                dist.broadcast(tensor, 0)
+        return tensor
 
     def leaders(self, numbers: dict[str, float]) -> dict[str, float]:
         """The leader's numbers; all ranks have the same names."""

@@ -15,7 +15,7 @@ from longtail import store
 from longtail.corpus import Corpus
 from longtail.errors import RunError
 from longtail.ranks import Ranks
-from longtail.train.machine import versions
+from longtail.train.machine import arithmetic, versions
 
 
 @contextmanager
@@ -36,6 +36,8 @@ def claimed(directory: Path, identity: dict[str, Any], corpus: Corpus) -> Iterat
 def led(directory: Path, identity: dict[str, Any], corpus: Corpus, ranks: Ranks) -> Iterator[IO[str]]:
     """The same for all ranks of a training: the leader locks the directory, and the log of the others is not kept."""
     ranks.check_alike("method, settings, corpus or versions", [identity, corpus.fingerprint, versions()])
+    if ranks.count > 1:  # all compute the same numbers, to the last bit
+        ranks.check_alike("processor or number of threads", arithmetic())
     with ExitStack() as stack:
         if ranks.leads:
             log = stack.enter_context(claimed(directory, identity, corpus))

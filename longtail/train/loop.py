@@ -155,7 +155,7 @@ class Training:
             self.model.start_batch(self.step / self.total)  # type: ignore[operator]
         with self._precision():
             loss = self.model.loss(batch)  # type: ignore[operator]
-        (value,) = here().totals(float(loss.detach()))
+        value = float(loss.detach())
         if not math.isfinite(value):
             raise self._diverged(f"the loss became {value}")
         # A short batch counts as a fraction of a full one; a step divides by the sum of fractions.

@@ -21,6 +21,14 @@ def versions() -> dict[str, str]:
     return found
 
 
+def arithmetic() -> list[str | int]:
+    """What decides how torch and our kernels round: kind of processor, and threads."""
+    import torch
+    from llvmlite import binding
+
+    return [binding.get_host_cpu_name(), torch.backends.cpu.get_cpu_capability(), torch.get_num_threads()]
+
+
 CONTAINER = Path("/sys/fs/cgroup")  # Linux: limits of a container
 
 

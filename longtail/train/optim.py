@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from longtail.encoders.learn.exchange import sum_gradients
+from longtail.encoders.learn.exchange import agree
 from longtail.train.row_adam import RowAdam
 from longtail.train.settings import Optim
 
@@ -52,7 +52,7 @@ class Group:
 
     def step(self, rate: float) -> None:
         """Step by the mean of the accumulated gradients, at `rate` times the peak learning rate."""
-        sum_gradients(self.parameters, sparse=isinstance(self.optimiser, RowAdam))
+        agree(self.parameters, sparse=isinstance(self.optimiser, RowAdam))
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         scale = 1 / self.gathered
         if scale != 1:

@@ -9,14 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from longtail.corpus import PAD
 from longtail.encoders.label_texts import TextRows
 from longtail.encoders.learn import exchange
 from longtail.encoders.learn.bag import Dropout, rows_before
-from longtail.encoders.learn.batches import BagTexts
+from longtail.encoders.learn.batches import TokenTexts
 from longtail.errors import ConfigError
+from longtail.features.tokens import Tokens
 from longtail.predict.fit import check_ranks
-from longtail.rankers.learn.candidates import Candidates
 from longtail.rankers.learn.label_rows import LearningRows
 from longtail.ranks import ALONE, Ranks, here, seen_as
 
@@ -71,33 +70,43 @@ def test_dropout_behind_other_rows_drops_what_one_process_drops():
     assert not torch.equal(dropped(6), dropped(0)[:4])
 
 
-def test_bags_of_a_batch_are_read_by_parts():
-    bags = np.array([0, 1, 3, 6, 7]), np.arange(7, dtype=np.int32), np.ones(7, np.float32)
-    rows = np.array([3, 2, 0, 1])
-    parts = on_each_rank(lambda: BagTexts(bags).batch(rows))
-    assert [token for part in parts for token in part.tokens.tolist()] == [6, 3, 4, 5, 0, 1, 2]
-    places = [(part.of.documents, part.of.before, part.of.tokens_before) for part in parts]
-    assert places == [(4, 0, 0), (4, 1, 1), (4, 2, 4)]
+def test_texts_of_a_transformer_are_read_by_parts():
+    texts = TokenTexts(Tokens.of([[6], [0, 1], [2, 3, 4], [5]]), pad=9)
+    parts = on_each_rank(lambda: texts.batch(np.array([3, 2, 0, 1])))
+    assert [part.ids.tolist() for part in parts] == [[[5, 9, 9]], [[2, 3, 4]], [[6, 9, 9], [0, 1, 9]]]
+    assert [(part.of.documents, part.of.before) for part in parts] == [(4, 0), (4, 1), (4, 2)]
 
 
-def test_candidates_go_to_the_rank_that_has_their_rows():
-    labels = np.array([0, 4, 5, 9])
-    shared = Candidates(labels, np.arange(8, dtype=np.float32).reshape(2, 4))
-    parts = on_each_rank(lambda: shared.own(12))
-    assert [part.labels.tolist() for part in parts] == [[0], [4, 5], [9]]
-    assert [part.before for part in parts] == [0, 1, 3]
-    assert parts[1].targets.tolist() == [[1, 2], [5, 6]]
-    separate = Candidates(labels, np.ones((1, 3), np.float32), np.array([[0, 2, PAD]], np.int32))
-    assert [part.shortlist.tolist() for part in on_each_rank(lambda: separate.own(12))] == [
-        [[0, PAD, PAD]], [[PAD, 1, PAD]], [[PAD, PAD, PAD]],
-    ]  # fmt: skip
+@pytest.mark.parametrize("rows", [5, 64, 1003])
+def test_the_order_of_a_sum_over_rows_is_the_same_for_two_four_and_eight_ranks(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+):
+    torch.manual_seed(0)
+    of_outputs, weight = torch.randn(6, rows), torch.randn(rows, 4)
+
+    def added_by(count: int) -> torch.Tensor:
+        found: list[torch.Tensor] = []
+        for number in range(count):
+            with seen_as(Ranks(number, count)):
+                own = here().part(rows)
+                exchange.sum_over_rows(of_outputs[:, own].contiguous(), weight[own], rows)
+                found.append(sent.pop())
+        return exchange.in_pairs(found)
+
+    sent: list[torch.Tensor] = []
+    monkeypatch.setattr(Ranks, "collect", lambda _, own: sent.append(own) or [own])
+    one = added_by(1)
+    torch.testing.assert_close(one, of_outputs @ weight, atol=1e-4, rtol=0)
+    assert all(torch.equal(added_by(count), one) for count in (2, 4, 8))
+    torch.testing.assert_close(added_by(3), one, atol=1e-4, rtol=0)  # rounded otherwise
 
 
 def test_rows_of_a_rank_are_those_of_the_whole_table():
     table = torch.arange(20.0).reshape(10, 2)
     parts = on_each_rank(lambda: LearningRows(10, table))
     assert torch.equal(torch.cat([part.table for part in parts]), table)
-    rows, _ = parts[1](torch.tensor([4, 5]))
+    with torch.no_grad():
+        rows, _ = parts[1](torch.tensor([4, 5]))
     assert torch.equal(rows, table[4:6])
     assert exchange.rows_in_all(parts[0].table) == 10
 

@@ -13,7 +13,6 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from longtail.encoders.bag import GatedBlock, ResidualBlock, TokenBag
 from longtail.encoders.learn.batches import BagInput
-from longtail.encoders.learn.exchange import gathered
 from longtail.kernels.bag import bag_gradients, bag_sums
 from longtail.kernels.dropout import dropped
 from longtail.kernels.gates import mixed, mixed_gradients
@@ -199,17 +198,14 @@ class LearningBag(nn.Module):
         return self.with_labels(texts)[0]
 
     def with_labels(self, texts: BagInput) -> tuple[Tensor, Tensor]:
-        """x̂ of each document of the batch, and E z of each label text after this rank's documents."""
+        """x̂ of each document of the batch, and E z of each label text after the documents."""
         sums = bag(self.vectors, texts.starts, texts.tokens, self._words_dropped(texts))
-        with rows_before(texts.of.before):
-            own = self.block.documents(sums[: texts.documents])
-        return gathered(own, texts.of.documents), sums[texts.documents :]
+        return self.block.documents(sums[: texts.documents]), sums[texts.documents :]
 
     def _words_dropped(self, texts: BagInput) -> Tensor:
         """Token weights with dropout on documents, not on label texts."""
         own = int(texts.starts[texts.documents])
-        with rows_before(texts.of.tokens_before):
-            dropped = self.words(texts.weights[:own])
+        dropped = self.words(texts.weights[:own])
         return dropped if own == len(texts.weights) else torch.cat([dropped, texts.weights[own:]])
 
     def of_labels(self, labels: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 Texts are tokenized once before training (see encoder.py), as bags or as token ids.  The documents of a batch may be
 followed by label texts, for label rows computed from them (rankers/learn/label_rows.py).  Of several ranks each reads
-its part of a batch (ranks.py); the encoder returns the vectors of all.
+its part of the token ids of a batch (ranks.py); the encoder returns the vectors of all.
 """
 
 from __future__ import annotations
@@ -28,18 +28,16 @@ class Share:
 
     documents: int = 0  # of the batch
     before: int = 0
-    tokens_before: int = 0
 
 
 @dataclass(frozen=True)
 class BagInput:
-    """Weighted tokens, unordered, of this rank's documents and then of label texts."""
+    """Weighted tokens, unordered, of documents and then of label texts."""
 
-    documents: int  # of this rank
+    documents: int
     starts: Tensor  # (texts + 1,) text i has tokens[starts[i]:starts[i + 1]]
     tokens: Tensor
     weights: Tensor
-    of: Share = Share()
 
 
 @dataclass(frozen=True)
@@ -81,20 +79,12 @@ class BagTexts:
 
     def batch(self, rows: np.ndarray, labels: np.ndarray | None = None) -> BagInput:
         """The documents at `rows`, and the texts of `labels`."""
-        own, before = divided(rows)
-        starts, tokens, weights = take(self.bags, own)
-        share = Share(len(rows), len(before), int((self.bags[0][before + 1] - self.bags[0][before]).sum()))
+        starts, tokens, weights = take(self.bags, rows)
         if labels is not None and self.label_texts is not None:
             more = take(self.label_texts, labels)
             starts = np.append(starts, starts[-1] + more[0][1:])
             tokens, weights = np.append(tokens, more[1]), np.append(weights, more[2])
-        return BagInput(len(own), torch.from_numpy(starts), torch.from_numpy(tokens), torch.from_numpy(weights), share)
-
-
-def divided(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a batch that this rank reads, and those before them."""
-    own = here().part(len(rows))
-    return rows[own], rows[: own.start]
+        return BagInput(len(rows), torch.from_numpy(starts), torch.from_numpy(tokens), torch.from_numpy(weights))
 
 
 @dataclass(frozen=True)
@@ -111,7 +101,8 @@ class TokenTexts:
 
     def batch(self, rows: np.ndarray, labels: np.ndarray | None = None, uneven: bool = False) -> TokenInput:
         """The documents at `rows`, padded to the longest of them."""
-        own, before = divided(rows)
+        part = here().part(len(rows))
+        own = rows[part]
         starts, stops = self.tokens.offsets[own], self.tokens.offsets[own + 1]
         longest = int((self.tokens.offsets[rows + 1] - self.tokens.offsets[rows]).max(initial=0))
         return TokenInput(
@@ -119,7 +110,7 @@ class TokenTexts:
             lengths=torch.from_numpy(np.asarray(stops - starts, np.int64)),
             labels=None if labels is None else torch.from_numpy(np.asarray(labels, np.int64)),
             uneven=uneven,
-            of=Share(len(rows), len(before)),
+            of=Share(len(rows), part.start),
         )
 
 

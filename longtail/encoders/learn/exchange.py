@@ -1,22 +1,25 @@
-"""What the ranks of a training exchange in a step (see ranks.py): document vectors, gradients, the best clusters.
+"""What the ranks of a training exchange in a step (see ranks.py): rows, vectors, logits of clusters, gradients.
 
-Every rank encodes its part of a batch and has its part of the label rows.  The vectors of all documents meet the rows
-of each rank there, so that a rank's loss is the sum over its own labels, and the loss is the sum over ranks:
+A single process adds numbers in some order, and n ranks must add them in the same one: a training turns a difference in
+the last bit into another model (docs/decisions/0022-label-rows-over-ranks.md).  So every rank gets the rows of all
+candidates, computes the whole step as a single process would, and keeps the gradient of its own rows:
 
-    own documents ──encoder──► own vectors ══gathered══► all vectors ──own rows──► loss of own labels
-    gradient of own vectors ◄══summed over ranks, own part══ gradient of all vectors
+    own rows of candidates ══gathered══► rows of candidates ──► loss, gradients of all ──► gradient of own rows
 
-Gradients of label rows are complete where they are; those of all other parameters are summed over ranks before a step.
+The rows of wide layers are too many to be gathered.  One process, too, takes them in SLICES equal parts.  What each
+gives to the gradient of the documents is added up in pairs, then pairs of pairs: alike for 1, 2, 4 and 8 ranks.
+Documents of a transformer are divided, and the gradients of its layers are summed over ranks before a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
-from longtail.ranks import here
+from longtail.ranks import Ranks, here
 
 
 def own_rows(table: Tensor, rows: int) -> nn.Parameter:
@@ -44,59 +47,102 @@ def drawn_rows(rows: int, dim: int, bound: float) -> Tensor:
 DRAWN = 16_384  # rows at once
 
 
-def divided_layer(dim: int, outputs: int) -> nn.Linear:
-    """nn.Linear, of whose outputs this rank has its part; whole at first, so that ranks change no initial weight."""
-    layer = nn.Linear(dim, outputs)
-    layer.weight, layer.bias = own_rows(layer.weight.detach(), outputs), own_rows(layer.bias.detach(), outputs)
-    return layer
-
-
 def rows_in_all(parameter: Tensor) -> int | None:
     """How many rows a divided table has on all ranks; None if every rank has the whole parameter."""
     return getattr(parameter, "rows_in_all", None)
 
 
-# -- document vectors --------------------------------------------------------------------------------------------------
+# -- forward, with gradients -------------------------------------------------------------------------------------------
 
 
-def gathered(own: Tensor, documents: int) -> Tensor:
-    """The vectors of all documents of a batch, of which this rank has `own`; the gradient is summed over ranks."""
-    return own if here().count == 1 else _Gathered.apply(own, documents)
+def gathered(own: Tensor, bounds: list[int]) -> Tensor:
+    """The rows of all ranks (`Ranks.filled`), of which every rank then computes the same gradient."""
+    return own if here().count == 1 else _Gathered.apply(own, bounds)
 
 
 class _Gathered(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, own: Tensor, documents: int) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
-        ctx.part, ctx.kind = here().part(documents), own.dtype
-        return joined(own, documents)
+    def forward(ctx, own: Tensor, bounds: list[int]) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        ctx.own = slice(*bounds[here().number : here().number + 2])
+        return here().filled(own, bounds)
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
-        return here().add_up(gradient.contiguous().clone())[ctx.part], None
+        return gradient[ctx.own], None
 
 
-def joined(own: Tensor, n_items: int) -> Tensor:
-    """The parts of all ranks as one tensor."""
+def columns_of_all(own: Tensor, columns: int) -> Tensor:
+    """The columns of all ranks, (documents, columns)."""
+    return own if here().count == 1 else gathered(own.T, here().bounds(columns)).T.contiguous()
+
+
+SLICES = 8  # of divided rows
+
+
+def own_slices(rows: int) -> list[slice]:
+    """The SLICES equal parts of so many divided rows that this rank has; the same parts on 1, 2, 4 and 8 ranks.
+
+    Matrix libraries choose their order of sums by the shape, so a product of other rows may be rounded otherwise.
+    """
     ranks = here()
-    sizes = [n_items * (rank + 1) // ranks.count - n_items * rank // ranks.count for rank in range(ranks.count)]
-    room = own.new_zeros(max(sizes), *own.shape[1:])
-    room[: len(own)] = own
-    return torch.cat([part[:size] for part, size in zip(ranks.collect(room), sizes)])
+    each = max(SLICES // ranks.count, 1)
+    bounds = Ranks(0, each * ranks.count).bounds(rows)[each * ranks.number :][: each + 1]
+    return [slice(start - bounds[0], stop - bounds[0]) for start, stop in pairwise(bounds)]
 
 
-# -- gradients ---------------------------------------------------------------------------------------------------------
+def sum_over_rows(of_outputs: Tensor, weight: Tensor, rows: int) -> Tensor:
+    """of_outputs · weight over the rows of all ranks, added up in an order that does not depend on their number."""
+    own = in_pairs([of_outputs[:, part].contiguous() @ weight[part] for part in own_slices(rows)])
+    return in_pairs(here().collect(own))
 
 
-def sum_gradients(parameters: Iterable[nn.Parameter], sparse: bool) -> None:
-    """Sum over ranks the gradients of parameters that all ranks have."""
+def in_pairs(parts: list[Tensor]) -> Tensor:
+    """The sum of neighbours, of neighbouring sums, and so on."""
+    while len(parts) > 1:
+        parts = [sum(parts[at + 1 : at + 2], parts[at]) for at in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def summed_back(x: Tensor) -> Tensor:
+    """x, whose gradient is summed over ranks in any order."""
+    return x if here().count == 1 else _SummedBack.apply(x)
+
+
+class _SummedBack(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
+        return here().add_up(gradient.contiguous().clone())
+
+
+# -- gradients of parameters that all ranks have -----------------------------------------------------------------------
+
+
+def of_own_documents(parameters: Iterable[nn.Parameter]) -> None:
+    """Mark parameters whose gradient on a rank is that of its documents alone."""
+    for parameter in parameters:
+        parameter.of_own_documents = True  # type: ignore[attr-defined]
+
+
+def agree(parameters: Iterable[nn.Parameter], sparse: bool) -> None:
+    """Give every rank the same gradients of parameters that all have: those of own documents are summed.
+
+    Others are the same already, except on a GPU, which may add them up in any order.
+    """
     if here().count == 1:
         return
     common = [parameter for parameter in parameters if rows_in_all(parameter) is None]
+    divided = [parameter for parameter in common if getattr(parameter, "of_own_documents", False)]
     if sparse:
-        for table in common:
+        for table in divided:
             table.grad = summed_rows(table)
-    elif common:
-        _sum_dense(common)
+    elif divided:
+        _sum_dense(divided)
+    for gradient in (each.grad for each in common if each.grad is not None and each.device.type != "cpu"):
+        here().leaders_tensor(gradient._values() if gradient.is_sparse else gradient)
 
 
 def _sum_dense(parameters: list[nn.Parameter]) -> None:
@@ -124,58 +170,3 @@ def summed_rows(table: nn.Parameter) -> Tensor:
     room[0][: len(rows)], room[1][: len(rows)] = rows, values
     parts = [torch.cat([part[:count] for part, count in zip(ranks.collect(padded), counts)]) for padded in room]
     return torch.sparse_coo_tensor(parts[0][None], parts[1], table.shape, check_invariants=False).coalesce()
-
-
-# -- columns of divided rows -------------------------------------------------------------------------------------------
-
-
-def top_columns(logits: Tensor, k: int, columns: int) -> Tensor:
-    """The k columns with the largest logits, (documents, k), of which this rank has its part."""
-    if here().count == 1:
-        return logits.topk(k).indices
-    ranks = here()
-    first = ranks.part(columns).start
-    room = min(k, max(1, -(-columns // ranks.count)))  # as many as any rank can have
-    best = logits.topk(min(k, room, logits.shape[1]))
-    values, places = logits.new_full((len(logits), room), -torch.inf), best.indices.new_zeros(len(logits), room)
-    values[:, : best.values.shape[1]], places[:, : best.values.shape[1]] = best.values, best.indices + first
-    values, places = (torch.cat(ranks.collect(part), dim=1) for part in (values, places))
-    return places.gather(1, values.topk(k).indices)
-
-
-def log_softmax_at(logits: Tensor, places: Tensor, columns: int) -> Tensor:
-    """log_softmax(logits) over all columns at `places` (documents, any); this rank has its part of the columns."""
-    if here().count == 1:
-        return logits.log_softmax(1).gather(1, places)
-    return _LogSoftmaxAt.apply(logits, places, here().part(columns))
-
-
-class _LogSoftmaxAt(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, logits: Tensor, places: Tensor, own: slice) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
-        most = _largest(logits)
-        total = here().add_up((logits - most).exp().sum(1, keepdim=True)).log() + most
-        inside = (places >= own.start) & (places < own.stop)
-        at = (places - own.start).clamp(0, max(logits.shape[1] - 1, 0))
-        found = (
-            logits.gather(1, at).masked_fill(~inside, 0.0)
-            if logits.shape[1]
-            else torch.zeros_like(places, dtype=logits.dtype)
-        )
-        ctx.save_for_backward(logits - total, at, inside)
-        return here().add_up(found) - total
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
-        log_shares, at, inside = ctx.saved_tensors
-        gradient = here().add_up(gradient.contiguous().clone())
-        result = -log_shares.exp() * gradient.sum(1, keepdim=True)
-        if result.shape[1]:
-            result.scatter_add_(1, at, gradient.masked_fill(~inside, 0.0))
-        return result, None, None
-
-
-def _largest(logits: Tensor) -> Tensor:
-    """The largest logit of each document over all ranks, (documents, 1)."""
-    own = logits.amax(1, keepdim=True) if logits.shape[1] else logits.new_full((len(logits), 1), -torch.inf)
-    return torch.stack(here().collect(own)).amax(0)

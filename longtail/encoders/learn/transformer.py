@@ -14,10 +14,11 @@ from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedConfig
 
 from longtail.encoders.learn.bag import Dropout, rows_before
 from longtail.encoders.learn.batches import TokenInput
-from longtail.encoders.learn.exchange import gathered
+from longtail.encoders.learn.exchange import gathered, of_own_documents
 from longtail.encoders.transformer import Transformer, TransformerReading
 from longtail.errors import ModelError
 from longtail.features.tokens import Tokens
+from longtail.ranks import here
 
 
 class TransformerEncoder(nn.Module):
@@ -109,17 +110,19 @@ class LearningTransformer(nn.Module):
         super().__init__()
         how = reading.word_lr is not None, reading.attention_dropout
         self.layers = TransformerEncoder(start, *how)
+        of_own_documents(self.layers.parameters())
         self.drop, self.dim, self.word_lr = Dropout(dropout), self.layers.dim, reading.word_lr
         self.label_texts, self.as_rows = label_texts, as_rows
         self.register_buffer("of_texts", None if of_texts is None else torch.from_numpy(np.array(of_texts)))
 
     def forward(self, texts: TokenInput) -> Tensor:
         """e of each document, (documents, dim); the caller applies `drop`."""
+        bounds = here().bounds(texts.of.documents)
         if not len(texts.ids):  # fewer documents than ranks; a leaf, so that the gradient is gathered here, too
-            return gathered(torch.zeros(0, self.dim, device=texts.ids.device).requires_grad_(), texts.of.documents)
+            return gathered(torch.zeros(0, self.dim, device=texts.ids.device).requires_grad_(), bounds)
         layers = partial(in_halves, self.layers) if texts.uneven else self.layers
         with rows_before(texts.of.before):
-            return gathered(layers(texts.ids, texts.lengths), texts.of.documents)
+            return gathered(layers(texts.ids, texts.lengths), bounds)
 
     def with_labels(self, texts: TokenInput) -> tuple[Tensor, Tensor]:
         """e of each document, and of each label text at the start of the epoch."""

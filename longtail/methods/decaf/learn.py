@@ -147,7 +147,7 @@ class Network(nn.Module):
         """[L̃] logistic loss, summed over the candidates of a document, mean over documents."""
         documents, texts = self.encoder.with_labels(batch.texts)  # type: ignore[arg-type]
         documents = self.encoder.drop(documents)
-        rows, biases = self.labels(batch.candidates, texts, batch.before)
+        rows, biases = self.labels(batch.candidates, texts)
         return meeting_loss(documents, rows, biases, batch)
 
     def groups(self, optim: Optim) -> list[Group]:
@@ -249,7 +249,7 @@ class Meetings:
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> Meeting:
         """The documents at `rows` with their candidates."""
         candidates = self._candidates(rows, self.labels[rows], rng)
-        return meeting(self.texts, rows, candidates, True, self.labels.shape[1])
+        return meeting(self.texts, rows, candidates, read_labels=True)
 
     def _candidates(self, rows: np.ndarray, true: sp.csr_array, rng: np.random.Generator) -> Candidates:
         if self.negatives:

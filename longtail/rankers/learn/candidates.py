@@ -20,7 +20,6 @@ from longtail.encoders.learn.batches import Input, ReadTexts
 from longtail.kernels import label_rows
 from longtail.kernels.logistic import logistic
 from longtail.rankers.learn.losses import masked_bce_per_document
-from longtail.ranks import here
 
 
 @dataclass(frozen=True)
@@ -30,19 +29,6 @@ class Candidates:
     labels: np.ndarray  # (candidates,) sorted, distinct
     targets: np.ndarray  # (documents, candidates or width) float32, 1 for true labels
     shortlist: np.ndarray | None = None  # (documents, width) int32 indices into `labels`, PAD; None: all
-    before: int = 0  # candidates of the batch before these, which other ranks have
-
-    def own(self, n_labels: int) -> Candidates:
-        """The candidates whose rows this rank has."""
-        part = here().part(n_labels)
-        start, stop = np.searchsorted(self.labels, (part.start, part.stop)).tolist()
-        if stop - start == len(self.labels):
-            return self
-        labels = self.labels[start:stop]
-        if self.shortlist is None:
-            return Candidates(labels, np.ascontiguousarray(self.targets[:, start:stop]), before=start)
-        inside = (self.shortlist >= start) & (self.shortlist < stop)
-        return Candidates(labels, self.targets, np.where(inside, self.shortlist - start, PAD).astype(np.int32), start)
 
 
 def together(true: sp.csr_array, drawn: np.ndarray) -> Candidates:
@@ -109,18 +95,14 @@ class Meeting:
     candidates: Tensor  # (candidates,) int64 labels, sorted, distinct
     targets: Tensor  # (documents, candidates or width)
     shortlist: Tensor | None  # (documents, width) int32 indices into `candidates`, PAD; None: all
-    before: int = 0  # candidates of the batch before these, which other ranks have
 
 
-def meeting(
-    texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_labels: bool = False, n_labels: int | None = None
-) -> Meeting:
-    """The documents at `rows` and the candidates of this rank, with the candidates' texts if `read_labels`."""
-    candidates = candidates if n_labels is None else candidates.own(n_labels)
+def meeting(texts: ReadTexts, rows: np.ndarray, candidates: Candidates, read_labels: bool = False) -> Meeting:
+    """The documents at `rows` and their candidates, with the candidates' texts if `read_labels`."""
     return Meeting(
         texts.batch(rows, candidates.labels if read_labels else None),
         torch.from_numpy(candidates.labels.astype(np.int64)), torch.from_numpy(candidates.targets),
-        None if candidates.shortlist is None else torch.from_numpy(candidates.shortlist), candidates.before,
+        None if candidates.shortlist is None else torch.from_numpy(candidates.shortlist),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
-from longtail.encoders.learn.exchange import drawn_rows, top_columns
+from longtail.encoders.learn.exchange import columns_of_all, drawn_rows
 from longtail.index.clusters import Clusters
 from longtail.index.partition import members_of
 from longtail.rankers.clustered import Bottleneck, Clustered, Discriminator
@@ -52,7 +52,7 @@ class Heads(nn.Module):
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """(6): L = L_g + L_d of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
-        logits = self.generator(documents).float()
+        logits = columns_of_all(self.generator(documents).float(), len(self.clusters))
         recall = F.binary_cross_entropy_with_logits(logits, self.targets(logits, positives), reduction="sum")  # (1)
         recall = recall / len(logits)
         if self.discriminator is None:
@@ -62,14 +62,13 @@ class Heads(nn.Module):
 
     def opened(self, logits: Tensor) -> Tensor:
         """(2): the clusters with the highest scores, (documents, beam)."""
-        return top_columns(logits, self.beam, len(self.clusters))
+        return logits.topk(self.beam).indices
 
     def targets(self, logits: Tensor, positives: Tensor) -> Tensor:
-        """y_g: 1 where a cluster holds a true label, (documents, own clusters)."""
+        """y_g: 1 where a cluster holds a true label, (documents, clusters)."""
         clusters = torch.where(positives == PAD, PAD, self.cluster_of[positives.clamp(min=0)])
-        given = (clusters >= self.own.start) & (clusters < self.own.stop)
-        targets = torch.zeros_like(logits)
-        targets[given.nonzero()[:, 0], clusters[given] - self.own.start] = 1
+        given, targets = clusters != PAD, torch.zeros_like(logits)
+        targets[given.nonzero()[:, 0], clusters[given]] = 1
         return targets
 
     def export(self) -> Clustered:
@@ -99,13 +98,13 @@ class LearningDiscriminator(nn.Module):
         return shortlist_loss(self.bottleneck(documents).float(), rows, biases, shortlist, targets)  # (4)
 
     def candidates(self, opened: np.ndarray, positives: np.ndarray) -> Candidates:
-        """S_g with all true labels added, as far as they are own; labels are numbered in cluster order."""
-        own, places = self.labels.own, np.where(positives == PAD, PAD, self.place[positives])
-        given = (places >= own.start) & (places < own.stop)
+        """S_g with all true labels added; labels are numbered in cluster order."""
+        places = np.where(positives == PAD, PAD, self.place[positives])
+        given = places != PAD
         counts = np.append(0, np.cumsum(given.sum(axis=1)))
         entries = np.ones(counts[-1], np.float32), places[given], counts
         true = sp.csr_array(entries, shape=(len(positives), len(self.place)))
-        return apart(true, *members_of(self.clusters.starts.clip(own.start, own.stop), opened), with_true=True)
+        return apart(true, *members_of(self.clusters.starts, opened), with_true=True)
 
     def export(self) -> Discriminator:
         """Export to NumPy for inference; on a CPU, views of the parameters."""

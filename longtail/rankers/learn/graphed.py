@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.corpus import PAD
-from longtail.encoders.learn.exchange import divided_layer, log_softmax_at, top_columns
+from longtail.encoders.learn.exchange import columns_of_all
 from longtail.index.graph import Graph, GraphIndex
 from longtail.kernels import paths
 from longtail.kernels.paths import best_labels
@@ -20,6 +20,7 @@ from longtail.rankers.graphed import Graphed
 from longtail.rankers.learn.candidates import in_order, shortlist_logits, table_loss, table_rows
 from longtail.rankers.learn.label_rows import LearningRows, array_of, rows_of_layer
 from longtail.rankers.learn.losses import masked_bce_per_document, product_bce_per_document
+from longtail.rankers.learn.wide import Wide
 from longtail.ranks import here
 
 ABSENT = -1e9  # weight of an absent edge: 0 after softmax
@@ -31,10 +32,6 @@ class Found:
 
     labels: Tensor  # (documents, K) int32, PAD-padded; true labels first
     log_beliefs: Tensor  # (documents, K): log ŷ
-
-    def own(self, rows: slice) -> Found:
-        """With PAD instead of labels whose rows other ranks have."""
-        return self if here().count == 1 else replace(self, labels=only_own(self.labels, rows))
 
     def targets(self, positives: Tensor) -> Tensor:
         """(documents, K) bool, whether a candidate is a true label; true labels come first in a row."""
@@ -95,7 +92,7 @@ class GraphRouter(nn.Module):
         n_clusters = len(graph.labels)
         self.labels, self.n_labels, self.alpha, self.beta = graph.labels, n_labels, alpha, beta
         self.beam, self.shortlist, self.add = min(beam, n_clusters), min(shortlist, n_labels), add
-        self.clusters, self.own = divided_layer(dim, n_clusters), here().part(n_clusters)
+        self.clusters, self.own = Wide(dim, n_clusters), here().part(n_clusters)
         self.edges = nn.Parameter(torch.from_numpy(np.array(graph.weights)), requires_grad=beta < math.inf)
         self.register_buffer("parents", torch.from_numpy(graph.parents(n_labels).astype(np.int64)))
 
@@ -112,19 +109,19 @@ class GraphRouter(nn.Module):
 
     def walk(self, documents: Tensor, positives: Tensor) -> Opened:
         """Opened clusters and their edges, (1)-(5)."""
-        logits = self.clusters(documents).float()
+        logits = columns_of_all(self.clusters(documents).float(), len(self.labels))
         opened = self.opened(logits.detach(), positives)
         touched = in_order(opened[opened != PAD])
         places = np.where(opened == PAD, PAD, np.searchsorted(touched, opened)).astype(np.int32)
         at = torch.from_numpy(opened.clip(min=0)).to(documents.device)
-        on_the_way = (math.log(self.alpha) + log_softmax_at(logits, at, len(self.labels))).clamp(max=0)  # (1)
+        on_the_way = (math.log(self.alpha) + logits.log_softmax(1).gather(1, at)).clamp(max=0)  # (1)
         log_edges = self._log_edges(touched, documents.device)
         return Opened(places, on_the_way, self.labels[touched], log_edges, self.n_labels, self.add)
 
     def opened(self, logits: Tensor, positives: Tensor) -> np.ndarray:
         """Ĉ (2)-(4): the top b clusters and the parents of all true labels, each once, (documents, width) with PAD."""
         parents = torch.where(positives == PAD, PAD, self.parents[positives.clamp(min=0)])
-        best = top_columns(logits, self.beam, len(self.labels))
+        best = logits.topk(self.beam).indices
         both = torch.cat([best, parents], dim=1).sort(dim=1, descending=True).values
         both[:, 1:][both[:, 1:] == both[:, :-1]] = PAD
         return both.cpu().numpy()
@@ -161,10 +158,9 @@ class GraphHeads(nn.Module):
 
     def loss(self, documents: Tensor, positives: Tensor) -> Tensor:
         """L = L_c + λ L_s of document vectors (documents, dim) and true labels (documents, most), PAD-padded."""
-        everywhere, own = self.router(documents, positives), self.classifiers.own
-        found, before = everywhere.own(own), distinct_below(everywhere.labels, own.start)
+        found = self.router(documents, positives)
         inside, targets = found.labels != PAD, found.targets(positives)
-        logits = self.logits(documents, found.labels, before)
+        logits = self.logits(documents, found.labels)
         if self.alone:
             ranking = masked_bce_per_document(logits, targets, inside)
         else:
@@ -176,11 +172,8 @@ class GraphHeads(nn.Module):
 
         A candidate without a path is still a negative: its classifier is trained alone, as if ŷ were 1.
         """
-        walk, own = self.router.walk(documents, positives), self.classifiers.own
-        before, stop = np.searchsorted(candidates, (own.start, own.stop)).tolist()
-        candidates, positives = candidates[before:stop], only_own(positives, own)
-        targets = one_hot(positives, candidates)
-        rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device), before=before)
+        walk, targets = self.router.walk(documents, positives), one_hot(positives, candidates)
+        rows, biases = self.classifiers(torch.from_numpy(candidates).to(documents.device))
         if self.alone:  # only beliefs in true labels are needed
             ranking = table_loss(documents, rows, biases, targets.float())
             return self._with_recall(ranking, walk.log_beliefs_in(array_of(positives).astype(np.int32)))
@@ -194,15 +187,12 @@ class GraphHeads(nn.Module):
         """L_c + λ L_s (8); `log_beliefs` is log ŷ of true labels and 0 elsewhere."""
         return ranking - self.shortlist_loss * log_beliefs.sum() / len(log_beliefs)
 
-    def logits(self, documents: Tensor, labels: Tensor, before: int = 0) -> Tensor:
-        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD.
-
-        `before` is the number of candidates of the batch before these, which other ranks have.
-        """
+    def logits(self, documents: Tensor, labels: Tensor) -> Tensor:
+        """w_l · φ + b_l of each document's labels, (documents, K); undefined at PAD."""
         names = in_order(array_of(labels[labels != PAD]))
         place = torch.zeros(self.router.n_labels, dtype=torch.int32)
         place[names] = torch.arange(len(names), dtype=torch.int32)
-        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device), before=before)
+        rows, biases = self.classifiers(torch.from_numpy(names.astype(np.int64)).to(documents.device))
         shortlist = torch.where(labels == PAD, PAD, place.to(labels.device)[labels.clamp(min=0).long()])
         # F.embedding, not [ ]: the gradient of indexing is not deterministic.
         own = F.embedding(shortlist.clamp(min=0), biases[:, None])[..., 0]
@@ -230,16 +220,6 @@ class OneVsAll(nn.Module):
     def export(self) -> Clustered:
         """Export to NumPy for inference."""
         return Clustered(self.classifiers.export(), None, 1)
-
-
-def only_own(labels: Tensor, rows: slice) -> Tensor:
-    """Labels (documents, any) with PAD instead of those whose rows other ranks have."""
-    return labels if here().count == 1 else labels.where((labels >= rows.start) & (labels < rows.stop), PAD)
-
-
-def distinct_below(labels: Tensor, stop: int) -> int:
-    """How many distinct labels come before `stop`."""
-    return len(in_order(array_of(labels[(labels != PAD) & (labels < stop)]))) if stop else 0
 
 
 def one_hot(positives: Tensor, candidates: np.ndarray) -> Tensor:

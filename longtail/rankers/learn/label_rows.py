@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.encoders.learn.bag import Block, Gates, rows_before
-from longtail.encoders.learn.exchange import drawn_rows, own_rows, rows_in_all
+from longtail.encoders.learn.bag import Block, Gates
+from longtail.encoders.learn.exchange import drawn_rows, gathered, own_rows, own_slices, rows_in_all
 from longtail.index.clusters import Clusters
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.candidates import table_rows
@@ -32,7 +32,8 @@ class LearningRows(nn.Module):
     `table` holds the rows, or refinements of the rows that `read` computes from texts; at least one is given, whole or
     as this rank's part.
     `sums` returns the encoder's vectors of label texts before any block, if `forward` is called without them.
-    Of several ranks each has its part of the rows, `own`; labels keep their numbers.
+    Of several ranks each has its part of the rows, `own`; labels keep their numbers.  In a step every rank gets
+    the rows of all candidates from the others.
     """
 
     def __init__(
@@ -45,24 +46,27 @@ class LearningRows(nn.Module):
         self.gates = None if table is None or read is None else Gates(table.shape[1])
         self.biases = own_rows(torch.full((n_labels, 1), bias), n_labels)
 
-    def forward(self, labels: Tensor, sums: Tensor | None = None, before: int = 0) -> tuple[Tensor, Tensor]:
-        """Rows (labels, dim) and biases (labels,) of `labels`, own, sorted and distinct.
-
-        `before` is the number of candidates of the batch before these, which other ranks have.
-        """
+    def forward(self, labels: Tensor, sums: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Rows (labels, dim) and biases (labels,) of sorted, distinct labels; without gradients, of own labels."""
         if sums is None and self.sums is not None:
             sums = self.sums(labels)
-        places = labels if self.own.start == 0 else labels - self.own.start
-        with rows_before(before):
-            return self._rows(places, sums), table_rows(self.biases, places)[:, 0]
+        return self._rows(labels, sums), self._of_all(self.biases, labels)[:, 0]
 
-    def _rows(self, places: Tensor, sums: Tensor | None) -> Tensor:
+    def _rows(self, labels: Tensor, sums: Tensor | None) -> Tensor:
         if self.table is None:
             return self.read(sums)  # type: ignore[misc]
-        refinement = table_rows(self.table, places)
+        refinement = self._of_all(self.table, labels)
         if self.read is None or self.gates is None:
             return refinement
         return self.gates(self.read(sums), refinement)
+
+    def _of_all(self, table: Tensor, labels: Tensor) -> Tensor:
+        """table[labels], of which each rank has its part; without gradients, of own labels."""
+        if here().count == 1 or not torch.is_grad_enabled():
+            return table_rows(table, labels if self.own.start == 0 else labels - self.own.start)
+        bounds = np.searchsorted(labels.cpu().numpy(), here().bounds(self.n_labels)).tolist()
+        own = labels[slice(*bounds[here().number : here().number + 2])] - self.own.start
+        return gathered(table_rows(table, own), bounds)
 
     @property
     def tables(self) -> list[nn.Parameter]:
@@ -83,7 +87,8 @@ class LearningRows(nn.Module):
         learning = self.training
         self.eval()
         with torch.no_grad():
-            parts = [self(labels, None if sums is None else sums[labels]) for labels in every.split(CHUNK)]
+            chunks = [chunk for part in own_slices(self.n_labels) for chunk in every[part].split(CHUNK)]
+            parts = [self(labels, None if sums is None else sums[labels]) for labels in chunks]
         self.train(learning)
         rows, biases = (array_of(torch.cat(part)) for part in zip(*parts))
         return joined_rows(rows, biases, self.n_labels, clusters)

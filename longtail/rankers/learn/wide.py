@@ -1,4 +1,4 @@
-"""A linear layer with very many outputs that reuses the memory of its gradient.
+"""A linear layer with very many outputs that reuses the memory of its weight gradient.
 
 torch allocates a new gradient in every step and frees it afterwards.  For tens of thousands of labels the system then
 clears hundreds of megabytes at every step, which takes three times as long as filling them
@@ -7,14 +7,18 @@ clears hundreds of megabytes at every step, which takes three times as long as f
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.encoders.learn.exchange import own_rows
+from longtail.encoders.learn.exchange import own_rows, own_slices, sum_over_rows, summed_back
 
 
 class Wide(nn.Linear):
-    """nn.Linear with identical results; of several ranks each has its part of the outputs."""
+    """nn.Linear; of several ranks each has its part of the outputs.
+
+    Products are made by parts of the outputs, so that they do not depend on the number of ranks.
+    """
 
     kept: Tensor | None = None  # buffer of the weight gradient; never stored
 
@@ -25,18 +29,25 @@ class Wide(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """x W' + b; falls back to nn.Linear on a GPU, which caches memory itself, and under autocast."""
         if x.is_cuda or torch.is_autocast_enabled(x.device.type):
-            return super().forward(x)
+            return super().forward(summed_back(x))
         product: Tensor = _Product.apply(x, self.weight, self.bias, self)
         return product
 
     def learn(self, gradient: Tensor, x: Tensor) -> None:
         """Add gradient' x to the gradient of the weights."""
-        if self.weight.grad is not None:
-            self.weight.grad.addmm_(gradient.t(), x)
-            return
+        for part in own_slices(self.out_features):
+            of_part = gradient[:, part].t().contiguous()
+            if self.weight.grad is None:
+                torch.mm(of_part, x, out=self._room()[part])
+            else:
+                self.weight.grad[part].addmm_(of_part, x)
+        if self.weight.grad is None:
+            self.weight.grad = self.kept
+
+    def _room(self) -> Tensor:
         if self.kept is None or self.kept.shape != self.weight.shape:
             self.kept = torch.empty_like(self.weight)
-        self.weight.grad = torch.mm(gradient.t(), x, out=self.kept)
+        return self.kept
 
 
 class _Product(torch.autograd.Function):
@@ -44,11 +55,17 @@ class _Product(torch.autograd.Function):
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, layer: Wide) -> Tensor:  # type: ignore[no-untyped-def] # noqa: ANN001
         ctx.save_for_backward(x, weight)
         ctx.layer = layer
-        return torch.addmm(bias, x, weight.t())
+        product = x.new_empty(len(x), len(weight))
+        for part in own_slices(layer.out_features):
+            torch.addmm(bias[part], x, weight[part].t(), out=product[:, part])
+        return product
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:  # type: ignore[no-untyped-def] # noqa: ANN001
         x, weight = ctx.saved_tensors
+        gradient = gradient.contiguous()  # of several ranks it is transposed, and NumPy would add it up otherwise
         with torch.no_grad():
             ctx.layer.learn(gradient, x)
-        return gradient @ weight, None, gradient.sum(dim=0), None
+            # torch's own sum adds the last few columns in another order, and which are the last depends on the ranks.
+            of_bias = torch.from_numpy(np.add.reduce(gradient.numpy(), axis=0))
+        return sum_over_rows(gradient, weight, ctx.layer.out_features), None, of_bias, None
