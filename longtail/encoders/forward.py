@@ -6,7 +6,7 @@ texts are cut into chunks, which cores take one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from longtail.encoders.families import Shape, check_weights
 from longtail.errors import ModelError
 from longtail.features.tokens import Tokens
-from longtail.kernels.layers import STRIP, Layer, Norm, Space, Words, read, through_layer
-from longtail.kernels.matmul import COLUMNS, LARGEST, ROWS, Packed, packed
+from longtail.kernels.layers import STRIP, Layer, Norm, Space, Words, pool, read, through_layer
+from longtail.kernels.matmul import COLUMNS, LARGEST, ROWS, Packed, in_one_run, packed
 from longtail.kernels.products import table_of
 from longtail.kernels.threads import PerThread, each_in_threads, in_threads
 from longtail.precision import as_floats
@@ -29,11 +29,8 @@ class Forward:
     def __init__(self, shape: Shape, weights: dict[str, np.ndarray], scales: dict[str, np.ndarray]):
         check_weights(shape, weights)
         self.shape, self._weights, self._scales = shape, weights, scales
-        self.words = self._words()
-        threes = [self._three(layer) for layer in range(shape.layers)]
-        self.first_three = threes[0]
-        self.layers = [self._layer(at, threes[min(at + 1, shape.layers - 1)]) for at in range(shape.layers)]
-        self._space = PerThread(partial(_space, shape, threes[0].panels.dtype))
+        self.words, self.first_three, self.layers = self._words(), *self._products()
+        self._desks = PerThread(partial(_Desk, self))
 
     # -- from weights by name ------------------------------------------------------------------------------------------
 
@@ -53,26 +50,28 @@ class Forward:
         )
         return Norm(weight, bias, self.shape.eps)
 
-    def _packed(self, *names: str) -> Packed:
+    def _products(self) -> tuple[Packed, list[Layer]]:
+        """`three` of the first layer, and all layers, their weights in the order in which they are read."""
+        names = [[self.shape.names.layer.format(layer) + part for part in self.shape.names.parts]
+                 for layer in range(self.shape.layers)]  # fmt: skip
+        three, *products = in_one_run([
+            self._packed(some) for parts in names for some in (parts[:3], parts[3:4], parts[5:6], parts[6:7])
+        ])  # fmt: skip
+        products.append(_without_outputs(three))
+        norms = [(self._norm(parts[4]), self._norm(parts[7])) for parts in names]
+        layers = [
+            Layer(out, one, up, down, other, next_three, self.shape.heads)
+            for (one, other), out, up, down, next_three in zip(norms, *(products[at::4] for at in range(4)))
+        ]
+        return three, layers
+
+    def _packed(self, names: list[str]) -> Packed:
         """The weights of these names as one product."""
         weights, biases = (
             np.concatenate([self._weights[f"{name}.{part}"] for name in names]) for part in ("weight", "bias")
         )
         scales = [self._scales[f"{name}.weight"] for name in names if f"{name}.weight" in self._scales]
         return packed(weights, np.concatenate(scales) if scales else None, biases)
-
-    def _parts(self, layer: int) -> list[str]:
-        return [self.shape.names.layer.format(layer) + part for part in self.shape.names.parts]
-
-    def _three(self, layer: int) -> Packed:
-        return self._packed(*self._parts(layer)[:3])
-
-    def _layer(self, layer: int, next_three: Packed) -> Layer:
-        out, after_attention, up, down, after = self._parts(layer)[3:]
-        return Layer(
-            self._packed(out), self._norm(after_attention), self._packed(up), self._packed(down), self._norm(after),
-            next_three,
-        )  # fmt: skip
 
     # -- texts ---------------------------------------------------------------------------------------------------------
 
@@ -83,15 +82,12 @@ class Forward:
         """
         lengths = np.diff(tokens.offsets)[texts]
         found = np.empty((len(texts), layers * self.shape.hidden), np.float32)
+        token = MEAN if pool == "mean" else FIRST if first else LAST
 
         def chunk(rows: np.ndarray) -> None:
-            ids, offsets = (
-                np.concatenate([tokens[text] for text in texts[rows]]),
-                np.append(0, np.cumsum(lengths[rows])),
-            )
+            ids = np.concatenate([tokens[text] for text in texts[rows]])
             self._check(ids, lengths[rows])
-            for at, pooled in self._pooled(ids, offsets, layers, pool, first):
-                found[rows, at * self.shape.hidden : (at + 1) * self.shape.hidden] = pooled
+            found[rows] = self._pooled(ids, np.append(0, np.cumsum(lengths[rows])), layers, token)
 
         each_in_threads(chunk, chunks(lengths, CHUNK))
         return found
@@ -108,37 +104,39 @@ class Forward:
                 f"vectors for {self.shape.words} that reads up to {self.shape.longest}"
             )
 
-    def _pooled(
-        self, ids: np.ndarray, offsets: np.ndarray, layers: int, pool: str, first: bool
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """Of some texts, how far a layer is from the last and its pooled states."""
-        for layer, states in enumerate(self._states(ids, offsets), 1):
-            place = len(self.layers) - layer
-            if place < layers and pool == "mean":
-                yield place, np.add.reduceat(states, offsets[:-1]) / np.diff(offsets)[:, None].astype(np.float32)
-            elif place < layers:
-                yield place, states[offsets[:-1] if first else offsets[1:] - 1]
+    def _pooled(self, ids: np.ndarray, offsets: np.ndarray, layers: int, token: int) -> np.ndarray:
+        """The pooled states of the last layers of some texts, as `encode` has them."""
+        hidden = self.shape.hidden
+        found = np.empty((len(offsets) - 1, layers * hidden), np.float32)
+        states = np.empty((len(ids), hidden), np.float32)
+        now, later = (np.empty((len(ids), 3 * hidden), np.float32) for _ in range(2))
 
-    def _states(self, ids: np.ndarray, offsets: np.ndarray) -> Iterator[np.ndarray]:
-        """The states of all tokens after each layer, (tokens, hidden), in one array."""
-        states = np.empty((len(ids), self.shape.hidden), np.float32)
-        now, later = (np.empty((len(ids), 3 * self.shape.hidden), np.float32) for _ in range(2))
+        def part(step: int, start: int, stop: int) -> None:
+            desk = self._desks.here
+            if step == 0:
+                desk.read(ids, offsets, start, stop, states, now)
+            else:
+                desk.layers[step - 1](offsets, start, stop, states, now, later)
 
-        def embed(start: int, stop: int) -> None:
-            read(ids, offsets, self.words, self.first_three, start, stop, self._space.here, states, now)
-
-        in_threads(embed, len(ids))
-        for layer in self.layers:
-            through = partial(self._through, layer, offsets, states, now, later)
-            in_threads(through, len(ids))
+        in_threads(partial(part, 0), len(ids))
+        for layer in range(1, self.shape.layers + 1):
+            in_threads(partial(part, layer), len(ids))
             now, later = later, now
-            yield states
+            if (place := self.shape.layers - layer) < layers:
+                pool(states, offsets, token, found, place * hidden)
+        return found
 
-    def _through(
-        self, layer: Layer, offsets: np.ndarray, states: np.ndarray, now: np.ndarray, later: np.ndarray,
-        start: int, stop: int,
-    ) -> None:  # fmt: skip
-        through_layer(offsets, layer, self.shape.heads, start, stop, self._space.here, states, now, later)
+
+MEAN, FIRST, LAST = 1, 0, -1  # what `pool` makes of the tokens of a text
+
+
+class _Desk:
+    """What one thread computes with: the loops, bound to the weights and to its own buffers."""
+
+    def __init__(self, forward: Forward):
+        space = _space(forward.shape, forward.first_three.panels.dtype)
+        self.read: Callable[..., int] = read.bound(forward.words, forward.first_three, space)
+        self.layers: list[Callable[..., int]] = [through_layer.bound(layer, space) for layer in forward.layers]
 
 
 def chunks(lengths: np.ndarray, tokens: int) -> list[np.ndarray]:
@@ -158,8 +156,13 @@ def chunks(lengths: np.ndarray, tokens: int) -> list[np.ndarray]:
     return [np.array(rows) for rows in found]
 
 
+def _without_outputs(product: Packed) -> Packed:
+    return product._replace(panels=product.panels[:0], scales=product.scales[:0], bias=product.bias[:0])
+
+
 def _space(shape: Shape, dtype: np.dtype) -> Space:
-    is_float = dtype == np.float32
+    is_float, size = dtype == np.float32, shape.hidden // shape.heads
+    longest, wide = (-(-numbers // COLUMNS) * COLUMNS for numbers in (shape.longest, size))
     return Space(
         sums=np.empty(ROWS * COLUMNS, np.float32 if is_float else np.int32),
         codes=np.empty(STRIP * max(shape.hidden, shape.inner), np.float32 if is_float else np.int16),
@@ -167,5 +170,9 @@ def _space(shape: Shape, dtype: np.dtype) -> Space:
         context=np.empty((STRIP, shape.hidden), np.float32),
         mixed=np.empty((STRIP, shape.hidden), np.float32),
         middle=np.empty((STRIP, shape.inner), np.float32),
+        keys=np.zeros(longest * size, np.float32),
+        values=np.zeros(shape.longest * wide, np.float32),
+        attention=np.empty((ROWS, longest), np.float32),
+        attended=np.empty(ROWS * COLUMNS, np.float32),
         largest=LARGEST[dtype],
     )

@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from longtail.kernels.compiled import compiled
+from longtail.kernels.compiled import Later, compiled
 from longtail.kernels.matmul import COLUMNS, ROWS, Packed, block_products, dense
 from longtail.kernels.products import as_float
+from longtail.kernels.standalone import standalone
+
+_of_bits = Later("longtail.kernels.vector_code", "of_bits")
 
 # Sums may be taken in any order, which lets them run in vector registers; the order depends on their length alone.
 ANY_ORDER = {"reassoc", "contract", "nsz"}
@@ -45,7 +45,7 @@ class Words(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Weights of a layer, of its normalisations, and `three` of the next layer; the last has its own there."""
+    """Weights of a layer, of its normalisations, and `three` of the next layer, which for the last has no outputs."""
 
     out: Packed
     after_attention: Norm
@@ -53,6 +53,7 @@ class Layer(NamedTuple):
     down: Packed
     after: Norm
     next_three: Packed
+    heads: int
 
 
 class Space(NamedTuple):
@@ -64,6 +65,10 @@ class Space(NamedTuple):
     context: np.ndarray  # (STRIP, hidden)
     mixed: np.ndarray  # (STRIP, hidden)
     middle: np.ndarray  # (STRIP, inner)
+    keys: np.ndarray  # of a head, in panels of COLUMNS tokens
+    values: np.ndarray  # of a head, in panels of COLUMNS numbers
+    attention: np.ndarray  # (ROWS, tokens up to a whole panel)
+    attended: np.ndarray  # (ROWS · COLUMNS,) float32
     largest: int  # code; 0 for floats
 
 
@@ -73,8 +78,8 @@ STRIP = 96  # tokens that go through a layer together: their vectors stay in the
 # -- a range of tokens -------------------------------------------------------------------------------------------------
 
 
-@compiled
-def read(ids, offsets, words, three, start, stop, space, states, threes):
+@standalone
+def read(words, three, space, ids, offsets, start, stop, states, threes):
     """Embed the tokens from `start` to `stop`: their first states, and `three` of the first layer."""
     for text in range(len(offsets) - 1):
         position = words.before
@@ -86,17 +91,18 @@ def read(ids, offsets, words, three, start, stop, space, states, threes):
     for first in range(start, stop, STRIP):
         end = min(first + STRIP, stop)
         _multiplied(states[first:end], three, space, threes[first:end])
+    return 0
 
 
-@compiled
-def through_layer(offsets, layer, heads, start, stop, space, states, threes, next_threes):
+@standalone
+def through_layer(layer, space, offsets, start, stop, states, threes, next_threes):
     """One layer for the tokens from `start` to `stop`; `threes` holds q, k and v of all tokens of their texts."""
     text = 0
     for first in range(start, stop, STRIP):
         end = min(first + STRIP, stop)
         while offsets[text + 1] <= first:
             text += 1
-        _attended(offsets, text, first, end, heads, threes, space)
+        _attended(offsets, text, first, end, layer.heads, threes, space)
         x, mixed, middle = states[first:end], space.mixed[: end - first], space.middle[: end - first]
         _multiplied(space.context[: end - first], layer.out, space, mixed)
         _added_and_normalised(mixed, layer.after_attention, x)
@@ -104,7 +110,28 @@ def through_layer(offsets, layer, heads, start, stop, space, states, threes, nex
         _gelu(middle)
         _multiplied(middle, layer.down, space, mixed)
         _added_and_normalised(mixed, layer.after, x)
-        _multiplied(x, layer.next_three, space, next_threes[first:end])
+        if len(layer.next_three.bias) > 0:
+            _multiplied(x, layer.next_three, space, next_threes[first:end])
+    return 0
+
+
+@standalone
+def pool(states, offsets, token, found, column):
+    """The state of a text's first or last token (`token` 0 or −1), or with 1 the mean of all, from a column on."""
+    hidden = states.shape[1]
+    for text in range(len(offsets) - 1):
+        begin, end, mine = offsets[text], offsets[text + 1], found[text, column : column + hidden]
+        first, last = (end - 1 if token < 0 else begin), (end if token != 0 else begin + 1)
+        for d in range(hidden):
+            mine[d] = states[first, d]
+        for at in range(first + 1, last):
+            state = states[at]
+            for d in range(hidden):
+                mine[d] += state[d]
+        count = np.float32(last - first)
+        for d in range(hidden):
+            mine[d] /= count
+    return 0
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
@@ -113,10 +140,9 @@ def through_layer(offsets, layer, heads, start, stop, space, states, threes, nex
 @compiled
 def _multiplied(vectors, packed, space, found):
     rows, inputs = vectors.shape
-    codes = space.codes[: rows * inputs].reshape(rows, inputs)
     for row in range(rows):
-        space.scales[row] = _coded(vectors[row], space.largest, codes[row])
-    dense(codes, space.scales, 0, rows, packed, space.sums, found)
+        space.scales[row] = _coded(vectors[row], space.largest, space.codes[row * inputs : (row + 1) * inputs])
+    dense(space.codes, space.scales, 0, rows, packed, space.sums, found)
 
 
 @compiled
@@ -126,7 +152,7 @@ def _coded(vector, largest, codes):
         for d in range(len(vector)):
             codes[d] = vector[d]
         return np.float32(1)
-    most = _largest(vector)
+    most = _of_bits(_largest_bits(vector.view(np.int32)))
     turn = np.float32(largest) / most if most > 0 else np.float32(0)
     for d in range(len(vector)):
         codes[d] = np.int32((vector[d] * turn + TO_WHOLE) - TO_WHOLE)
@@ -136,12 +162,12 @@ def _coded(vector, largest, codes):
 TO_WHOLE = np.float32(1.5 * 2**23)  # next to it floats have no digits after the point, so that sums are rounded
 
 
-@compiled(fastmath={"reassoc", "nnan", "nsz"})
-def _largest(vector):
-    most = np.float32(0)
-    for d in range(len(vector)):
-        size = abs(vector[d])
-        most = size if size > most else most
+@compiled
+def _largest_bits(bits):
+    """The bits of the largest size of some floats: without signs these are in order as integers, 16 at a time."""
+    most = np.int32(0)
+    for d in range(len(bits)):
+        most = max(most, bits[d] & np.int32(0x7FFFFFFF))
     return most
 
 
@@ -156,17 +182,14 @@ def _attended(offsets, text, first, end, heads, threes, space):
         begin, stop = offsets[text], offsets[text + 1]
         until = min(stop, end)
         tokens, size = stop - begin, threes.shape[1] // (3 * heads)
-        panels, wide = -(-tokens // COLUMNS), -(-size // COLUMNS)
-        keys, values = np.zeros(panels * size * COLUMNS, np.float32), np.zeros(wide * tokens * COLUMNS, np.float32)
-        weights, sums = np.empty((ROWS, panels * COLUMNS), np.float32), np.empty(ROWS * COLUMNS, np.float32)
         for head in range(heads):
-            _pack_keys(threes, begin, tokens, head * size, size, keys)
-            _pack_values(threes, begin, tokens, head * size, size, values)
+            _pack_keys(threes, begin, tokens, head * size, size, space.keys)
+            _pack_values(threes, begin, tokens, head * size, size, space.values)
             for row in range(at, until, ROWS):
                 rows = min(ROWS, until - row)
-                _attention_weights(threes, row, rows, tokens, head * size, size, keys, sums, weights)
+                _attention_weights(threes, row, rows, tokens, head * size, size, space)
                 context = space.context[row - first : row - first + rows, head * size : (head + 1) * size]
-                _mix_values(weights, rows, tokens, values, sums, context)
+                _mix_values(rows, tokens, space, context)
         at, text = until, text + 1
 
 
@@ -193,11 +216,12 @@ def _pack_values(threes, begin, tokens, column, size, values):
 
 
 @compiled
-def _attention_weights(threes, row, rows, tokens, column, size, keys, sums, weights):
+def _attention_weights(threes, row, rows, tokens, column, size, space):
     """softmax(q · k / √size) of some tokens with all of their text."""
-    flat, width, scale = threes.reshape(-1), threes.shape[1], np.float32(1 / np.sqrt(size))
+    keys, weights, sums = space.keys, space.attention, space.attended
+    width, scale = threes.shape[1], np.float32(1 / np.sqrt(size))
     for first in range(0, tokens, COLUMNS):
-        block_products(rows, flat, row * width + column, width, keys, first * size, size, sums)
+        block_products(rows, threes, row * width + column, width, keys, first * size, size, first * size, sums)
         for at in range(rows):
             found, new = weights[at, first : first + COLUMNS], sums[at * COLUMNS : (at + 1) * COLUMNS]
             for d in range(COLUMNS):
@@ -207,10 +231,11 @@ def _attention_weights(threes, row, rows, tokens, column, size, keys, sums, weig
 
 
 @compiled
-def _mix_values(weights, rows, tokens, values, sums, context):
-    flat, width, size = weights.reshape(-1), weights.shape[1], context.shape[1]
+def _mix_values(rows, tokens, space, context):
+    weights, values, sums = space.attention, space.values, space.attended
+    size = context.shape[1]
     for first in range(0, size, COLUMNS):
-        block_products(rows, flat, 0, width, values, first * tokens, tokens, sums)
+        block_products(rows, weights, 0, weights.shape[1], values, first * tokens, tokens, first * tokens, sums)
         for at in range(rows):
             new, mine = sums[at * COLUMNS : (at + 1) * COLUMNS], context[at, first : first + COLUMNS]
             for d in range(len(mine)):
@@ -287,10 +312,11 @@ def _sum_of_squares(numbers):
 @compiled
 def _gelu(rows):
     """x · Φ(x), in place; Φ(x) = (1 + erf(x / √2)) / 2."""
-    numbers = rows.reshape(-1)
-    for d in range(len(numbers)):
-        x = numbers[d]
-        numbers[d] = HALF * x * (ONE + _erf(x * ROOT_HALF))
+    for row in range(len(rows)):
+        numbers = rows[row]
+        for d in range(len(numbers)):
+            x = numbers[d]
+            numbers[d] = HALF * x * (ONE + _erf(x * ROOT_HALF))
 
 
 @compiled(error_model="numpy")  # which divides without asking whether by zero, and so several numbers at once
@@ -324,19 +350,8 @@ def _exp(x):
     whole = (x * LOG2_E + TO_WHOLE) - TO_WHOLE
     rest = x - whole * LN2_HIGH - whole * LN2_LOW
     power = ONE + rest * (ONE + rest * (C2 + rest * (C3 + rest * (C4 + rest * (C5 + rest * C6)))))
-    return power * _two_to(np.int32(whole))
+    return power * _of_bits((np.int32(whole) + np.int32(127)) << np.int32(23))
 
 
 LEAST, LOG2_E, LN2_HIGH, LN2_LOW = (np.float32(n) for n in (-87, 1.44269504, 0.693359375, -2.12194440e-4))
 C2, C3, C4, C5, C6 = (np.float32(1 / n) for n in (2, 6, 24, 120, 720))
-
-
-@intrinsic
-def _two_to(context, power):
-    """2^power, by the bits of a float."""
-
-    def code(context, builder, signature, arguments):
-        whole = ir.IntType(32)
-        return builder.bitcast(builder.shl(builder.add(arguments[0], whole(127)), whole(23)), ir.FloatType())
-
-    return types.float32(types.int32), code
