@@ -30,7 +30,10 @@ class Forward:
         check_weights(shape, weights)
         self.shape, self._weights, self._scales = shape, weights, scales
         self.words, self.first_three, self.layers = self._words(), *self._products()
-        self._desks = PerThread(partial(_Desk, self))
+        self._desks = PerThread[_Desk](partial(_Desk, self))
+
+    def __reduce__(self) -> tuple:
+        return Forward, (self.shape, self._weights, self._scales)
 
     # -- from weights by name ------------------------------------------------------------------------------------------
 
@@ -112,7 +115,7 @@ class Forward:
         now, later = (np.empty((len(ids), 3 * hidden), np.float32) for _ in range(2))
 
         def part(step: int, start: int, stop: int) -> None:
-            desk = self._desks.here
+            desk: _Desk = self._desks.here  # type: ignore[assignment]
             if step == 0:
                 desk.read(ids, offsets, start, stop, states, now)
             else:

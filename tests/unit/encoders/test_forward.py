@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -122,6 +124,15 @@ print(os.waitpid(child, 0)[1], "torch" in sys.modules, "transformers" in sys.mod
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert told.stdout.split() == ["0", "False", "False"]
+
+
+def test_a_copy_and_a_pickled_one_answer_the_same(encoders: dict[str, Transformer]):
+    """As processes of Ray and copies in Python have it, after the first answer has made the layers."""
+    transformer = replace(encoders["bert"])
+    tokens = drawn(transformer, 3, 7)
+    expected = transformer.encode(tokens)
+    for other in (copy.deepcopy(transformer), pickle.loads(pickle.dumps(transformer))):
+        np.testing.assert_array_equal(other.encode(tokens), expected)
 
 
 def store_in(place: Path, transformer: Transformer) -> None:
