@@ -39,7 +39,7 @@ class Texts(Sequence[str]):
     def of(cls, strings: Iterable[str]) -> Texts:
         """Concatenate the strings."""
         if not is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
-            raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
+            raise CorpusError(f"texts are a list of strings, not {_shown(strings)}")
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)
         return cls(np.frombuffer(b"".join(chunks), np.uint8), offsets[:-1], offsets[1:])
@@ -100,6 +100,14 @@ class Texts(Sequence[str]):
 
 
 _BLOCK = 1 << 16  # strings packed at once: bounds the memory of the byte index
+
+
+def _shown(given: object) -> str:
+    """What was given instead of a list of strings, and what to write; a table by its type, for it has many lines."""
+    if hasattr(given, "columns"):
+        name = next((str(each) for each in given.columns if str(each) == "text"), next(iter(given.columns), "text"))
+        return f'a {type(given).__name__}; pass one of its columns, as in list(frame["{name}"])'
+    return f"{' '.join(repr(given).split()):.60}; put a single text in a list: [text]"
 
 
 def _encoded(at: int, string: object) -> bytes:
