@@ -38,7 +38,8 @@ class Texts(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
         """Concatenate the strings."""
-        if not is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
+        # Iterating a data frame gives its columns or their names.
+        if not is_list(strings) or getattr(strings, "ndim", 1) != 1 or hasattr(strings, "columns"):
             raise CorpusError(f"texts are a list of strings, not {_shown(strings)}")
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)

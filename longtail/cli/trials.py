@@ -79,8 +79,8 @@ def tune(
     asked = choices(set_)
     tried = combinations(asked, most, seed)
     check_place(run)
-    tried = _without_defaults_twice(method, fixed, tried)
     bench = _bench(method, run, [fixed | one for one in tried])
+    tried = _without_defaults_twice(method, fixed, tried)
     splits = read_corpus(corpus, reading)
     trials = search(bench, splits, tried, fixed, metric, depth)
     best = {name: value for name, value in trials[0].settings.items() if name in asked}
@@ -95,10 +95,8 @@ def tune(
 
 def _without_defaults_twice(method: str, fixed: dict[str, Any], tried: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first trial is of the defaults: left out where they are among the values."""
-    from longtail.auto.fit import AUTO
-
     usual, *others = tried
-    again = method != AUTO and _settled(method, fixed | usual) in [_settled(method, fixed | one) for one in others]
+    again = _settled(method, fixed | usual) in [_settled(method, fixed | one) for one in others]
     return others if again else tried
 
 

@@ -69,9 +69,7 @@ class Layout:
         later: tuple[Role, ...] = ("valid", "test")
         splits: dict[Role, tuple[Path, ...]] = {"train": train}
         splits |= {role: found for role in later if (found := self._split(directory, role))}
-        labels, undecided = existing(directory, self.labels), ()
-        if labels is None and self.has_columns:
-            labels, undecided = only_vocabulary(directory)
+        labels, undecided = _labels(directory, self.labels, self.has_columns)
         if labels is None and self.labels_needed:
             raise CorpusError(f"{directory / self.labels[0]}: missing; it must describe every label")
         filters = {role: path for role in splits if (path := _filter(directory, role))}
@@ -101,6 +99,11 @@ class Layout:
 
 def _filter(directory: Path, role: Role) -> Path | None:
     return existing(directory, (f"filter_labels_{role}.txt",))
+
+
+def _labels(directory: Path, names: Names, vocabularies: bool) -> tuple[Path | None, tuple[Path, ...]]:
+    found = existing(directory, names)
+    return only_vocabulary(directory) if found is None and vocabularies else (found, ())
 
 
 def only_vocabulary(directory: Path) -> tuple[Path | None, tuple[Path, ...]]:

@@ -1,4 +1,4 @@
-"""What in a corpus is likely a mistake of its files, as warnings: blank texts, strange labels, labels that differ little."""
+"""What in a corpus is likely a mistake of its files: blank texts, strange labels, labels that differ in capitals."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def blank_texts(draft: Draft, role: Role) -> str:
     blank, texts = draft.blank[role], draft.count(f"{role}.texts")
     if texts == 0 or 2 * blank < texts:
         return ""
-    whole = "all" if blank == texts else f"{blank:,} of"
-    return f"careful: {whole} {texts:,} texts of {role} are empty; is the text in another column? --text names it"
+    return f"careful: {blank:,} of {texts:,} texts of {role} are empty; is the text in another column? --text names it"
 
 
 def strange_labels(draft: Draft, role: Role) -> str:

@@ -5,9 +5,9 @@
     TSV                      <uri>, name, notation, without a header
     .ttl, .rdf, .nt …        SKOS concepts: prefLabel is the name; altLabels and names of broader concepts are the text
 
-A label without a name in the language that is read has its name in another one; without any name it is left out, and
-either is counted in a note.  In Annif's and SKOS vocabularies URIs are ids.  Documents may name a label by its name too, and may have labels that are
-not in the vocabulary: these are kept under their ids, and a note says so.
+In Annif's and SKOS vocabularies URIs are ids.  A label without a name in the language that is read has one of another
+language; without any it is left out.  Documents may name a label by its name too, and may have labels that are not in
+the vocabulary: these are kept under their ids.  Notes count all of these.
 """
 
 from __future__ import annotations
