@@ -38,9 +38,10 @@ class Texts(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
         """Concatenate the strings."""
-        # Iterating a data frame gives its columns or their names.
         if not is_list(strings) or getattr(strings, "ndim", 1) != 1 or hasattr(strings, "columns"):
-            raise CorpusError(f"texts are a list of strings, not {_shown(strings)}")
+            from longtail.frames import not_texts
+
+            raise CorpusError(not_texts(strings))
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)
         return cls(np.frombuffer(b"".join(chunks), np.uint8), offsets[:-1], offsets[1:])
@@ -101,14 +102,6 @@ class Texts(Sequence[str]):
 
 
 _BLOCK = 1 << 16  # strings packed at once: bounds the memory of the byte index
-
-
-def _shown(given: object) -> str:
-    """What was given instead of a list of strings, and what to write; a table by its type, for it has many lines."""
-    if hasattr(given, "columns"):
-        name = next((str(each) for each in given.columns if str(each) == "text"), next(iter(given.columns), "text"))
-        return f'a {type(given).__name__}; pass one of its columns, as in list(frame["{name}"])'
-    return f"{' '.join(repr(given).split()):.60}; put a single text in a list: [text]"
 
 
 def _encoded(at: int, string: object) -> bytes:
@@ -206,9 +199,8 @@ class Documents:
         return len(self.texts) if self.texts is not None else self.features.shape[0]  # type: ignore[union-attr]
 
     def __getitem__(self, rows: slice | np.ndarray) -> Documents:
-        return Documents(
-            None if self.texts is None else self.texts[rows], None if self.features is None else self.features[rows]
-        )
+        texts, features = self.texts, self.features
+        return Documents(None if texts is None else texts[rows], None if features is None else features[rows])
 
 
 def _check_features(features: Any) -> None:  # noqa: ANN401 - any argument

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from longtail import label_cells
-from longtail.columns import NO, UNTOLD, YES, Columns, Reading, choose, listed
+from longtail.columns import LONG_NAMES, NO, UNTOLD, YES, Columns, Reading, choose, listed, normal
 from longtail.corpus import is_list
 from longtail.errors import CorpusError
 
@@ -145,6 +145,16 @@ def checked_lists(lists: object) -> list[list[str]]:
     if not is_list(lists):
         raise CorpusError(f"labels are a list of labels for each text, not {lists!r:.60}")
     return [_label_list(at, names) for at, names in enumerate(lists)]  # type: ignore[arg-type, var-annotated]
+
+
+def not_texts(given: Any) -> str:  # noqa: ANN401 - any argument
+    """What was given instead of a list of strings, and what to write; a table by its type, for it has many lines."""
+    wrong = "texts are a list of strings, not"
+    if is_frame(given):
+        names = [str(name) for name in given.columns]
+        best = next((name for name in names if normal(name) in LONG_NAMES), names[0] if names else "text")
+        return f'{wrong} a {type(given).__name__}; pass one of its columns, as in list(frame["{best}"])'
+    return f"{wrong} {' '.join(repr(given).split()):.60}; put a single text in a list: [text]"
 
 
 def _label_list(at: int, names: object) -> list[str]:
