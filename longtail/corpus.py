@@ -38,8 +38,10 @@ class Texts(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
         """Concatenate the strings."""
-        if not is_list(strings) or getattr(strings, "ndim", 1) != 1:  # iterating a data frame gives column names
-            raise CorpusError(f"texts are a list of strings, not {strings!r:.60}; put a single text in a list: [text]")
+        if not is_list(strings) or getattr(strings, "ndim", 1) != 1 or hasattr(strings, "columns"):
+            from longtail.frames import not_texts
+
+            raise CorpusError(not_texts(strings))
         chunks = [_encoded(at, string) for at, string in enumerate(strings)]
         offsets = np.array([*accumulate(map(len, chunks), initial=0)], np.int64)
         return cls(np.frombuffer(b"".join(chunks), np.uint8), offsets[:-1], offsets[1:])
@@ -197,9 +199,8 @@ class Documents:
         return len(self.texts) if self.texts is not None else self.features.shape[0]  # type: ignore[union-attr]
 
     def __getitem__(self, rows: slice | np.ndarray) -> Documents:
-        return Documents(
-            None if self.texts is None else self.texts[rows], None if self.features is None else self.features[rows]
-        )
+        texts, features = self.texts, self.features
+        return Documents(None if texts is None else texts[rows], None if features is None else features[rows])
 
 
 def _check_features(features: Any) -> None:  # noqa: ANN401 - any argument

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from longtail import label_cells
-from longtail.columns import NO, UNTOLD, YES, Columns, Reading, choose, listed
+from longtail.columns import LONG_NAMES, NO, UNTOLD, YES, Columns, Reading, choose, listed, normal
 from longtail.corpus import is_list
 from longtail.errors import CorpusError
 
@@ -61,7 +61,7 @@ def texts_and_labels(frame: Any, reading: Reading) -> tuple[list[str], list[list
         [row.get(name) for row in some for name in _label_columns(columns, names)], reading.label_separator
     )
     for line in filter(None, (columns.note, note)):
-        warnings.warn(f"the data frame: {_as_arguments(line)}", CorpusNotice, stacklevel=4)
+        warnings.warn(f"the data frame: {as_arguments(line)}", CorpusNotice, stacklevel=4)
     texts = [_text(at, row, columns) for at, row in enumerate(rows)]
     return texts, [_labels(at, row, columns, names, cells) for at, row in enumerate(rows)], cells.names
 
@@ -70,19 +70,29 @@ def _chosen(rows: list[dict[str, Any]], reading: Reading) -> Columns:
     try:
         return choose("the data frame", rows, reading)
     except CorpusError as error:
-        raise CorpusError(_as_arguments(str(error))) from None
+        raise CorpusError(as_arguments(str(error))) from None
 
 
-def _as_arguments(sentence: str) -> str:
+def as_arguments(sentence: str) -> str:
     """Options of the command line as arguments of Python.
 
-    >>> _as_arguments("did you mean --text 'my abstract' --labels tags?")
+    >>> as_arguments("did you mean --text 'my abstract' --labels tags?")
     "did you mean text='my abstract' labels='tags'?"
+    >>> as_arguments("--text and --labels name columns; --language chooses from de, en")
+    'text= and labels= name columns; language= chooses from de, en'
     """
-    return _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}={found[2] or repr(found[3])}", sentence)
+    return _OPTION.sub(_argument, sentence)
 
 
-_OPTION = re.compile(r"--([a-z-]+) (?:('[^']*')|([^\s?;:)]+))")
+_OPTION = re.compile(
+    r"--(text|labels|label-separator|table|vocabulary|language)(?![\w-])"
+    r"(?: (?!(?:and|names?|chooses)\b)(?:('[^']*')|([^\s?;:)]+)))?"
+)
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, quoted, bare = found[1].replace("-", "_"), found[2], found[3]
+    return f"{name}={quoted or (repr(bare) if bare else '')}"
 
 
 def _rows(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -137,16 +147,26 @@ def checked_lists(lists: object) -> list[list[str]]:
     return [_label_list(at, names) for at, names in enumerate(lists)]  # type: ignore[arg-type, var-annotated]
 
 
+def not_texts(given: Any) -> str:  # noqa: ANN401 - any argument
+    """What was given instead of a list of strings, and what to write; a table by its type, for it has many lines."""
+    wrong = "texts are a list of strings, not"
+    if is_frame(given):
+        names = [str(name) for name in given.columns]
+        best = next((name for name in names if normal(name) in LONG_NAMES), names[0] if names else "text")
+        return f'{wrong} a {type(given).__name__}; pass one of its columns, as in list(frame["{best}"])'
+    return f"{wrong} {' '.join(repr(given).split()):.60}; put a single text in a list: [text]"
+
+
 def _label_list(at: int, names: object) -> list[str]:
     if not is_list(names):
         raise CorpusError(f"row {at} of the labels is {names!r:.60}; write it as a list, as in ['fox']")
     given = list(names)  # type: ignore[call-overload]
     for name in given:
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name.strip():
             raise CorpusError(f"row {at} of the labels holds {name!r:.60}; labels are strings, and not empty")
         if not name.isascii() and _HALF_CHARACTER.search(name):
             raise CorpusError(f"row {at} of the labels holds {name!r:.60}, half of a character; mend it")
-    return sorted(set(given))
+    return sorted({name.strip() for name in given})
 
 
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # lone surrogate, not encodable as UTF-8

@@ -57,12 +57,12 @@ class LabelCells:
         given = {key: item[key] for key in ("id", "uri", "name", "label") if item.get(key) not in (None, "")}
         if not given or not all(isinstance(value, str) or type(value) is int for value in given.values()):
             raise ValueError(f"a label must be a name, not {item!r:.60}; an object needs an id or a name")
-        id, name = (str(given.get(a, given.get(b, ""))) for a, b in (("id", "uri"), ("name", "label")))
+        id, name = (str(given.get(a, given.get(b, ""))).strip() for a, b in (("id", "uri"), ("name", "label")))
         self.names.setdefault(id or name, name or id)
         return id or name
 
     def _of_string(self, cell: str) -> list[str]:
-        cell = cell.strip() if self.style or self.separator else cell
+        cell = cell.strip()
         if not cell:
             return []
         if self.style == "list" and (found := listed_in(cell)) is not None:

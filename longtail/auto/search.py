@@ -45,6 +45,7 @@ class Search:
     members: list[Predictor] = field(default_factory=list)  # of these
     best: Mix | None = None
     smallest: int | None = None  # bytes of the smallest mix, where none is small enough
+    late: str = ""  # the step in which the time limit passed
 
     def go(self) -> Predictor:
         """Train every step that fits, mix, train again on all documents, and return the best."""
@@ -59,6 +60,7 @@ class Search:
             raise ConfigError(f"the smallest model takes {least}, and {most} are allowed; allow more with max_size")
         if self.config.use_all and len(self.whole) > len(self.train):
             self.train_again()
+        self.say_how_late()
         return self.best.model
 
     def announced(self) -> list[tuple[Step, Step | None]]:
@@ -112,11 +114,29 @@ class Search:
         """A model by its own run, which goes on where it stopped; what it took is logged."""
         directory, spent = self.run.directory / place / step.name, Spent()
         fresh = not directory.exists()
-        made = fit(
-            step.method, corpus, directory, say=self.run.say, device=self.device, deadline=deadline, **step.settings
-        )
+        in_time = not self.run.is_late
+        try:
+            made = fit(
+                step.method, corpus, directory, say=self.run.say, device=self.device, deadline=deadline, **step.settings
+            )
+        finally:
+            self.late = step.name if in_time and self.run.is_late else self.late
         self.run.log("member", method=step.name, of=place, fresh=fresh, expected=step.expected, taken=spent.so_far())
         return made
+
+    def say_how_late(self) -> None:
+        """Say by how much the time limit was passed, and in what."""
+        seconds = time.monotonic() - self.run.deadline
+        if seconds < 1:
+            return
+        reason = "mixing and calibrating took longer"
+        if self.late:
+            first = bool(self.steps) and self.late == self.steps[0].name
+            why = (
+                "the first model is finished however short the time" if first else "a stage that has begun is finished"
+            )
+            reason = f"{self.late} was in training, and {why}"
+        self.run.say(f"the time limit was passed by {duration(seconds)}: {reason}")
 
     def fail(self, step: Step, error: Exception) -> None:
         """Say why a step is left out."""

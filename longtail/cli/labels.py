@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longtail.cli.output import say
+from longtail.cli.output import counted, say
 from longtail.cli.words import ModelArgument, to_write
 from longtail.errors import ConfigError
 
@@ -37,7 +37,8 @@ def add_labels(
     grown = opened.add_labels(labels)
     grown.save(out)
     examples = sum(len(label.examples) for label in labels)
-    say(f"added {len(labels):,} labels, described by {examples:,} examples; the model has {len(grown.labels):,}")
+    described = f"described by {counted(examples, 'example')}"
+    say(f"added {counted(len(labels), 'label')}, {described}; the model has {len(grown.labels):,}")
     for line in undescribed(opened, labels):
         say(f"careful: {line}")
     say(f"wrote {out}")
@@ -56,7 +57,7 @@ def remove_labels(
     gone = [id for word in ids for id in _ids(word)]
     smaller = open_model(model).remove_labels(gone)
     smaller.save(out)
-    say(f"removed {len(gone):,} labels; their indices stay, and they are not suggested any more")
+    say(f"removed {counted(len(gone), 'label')}; indices stay, and removed labels are not suggested any more")
     say(f"wrote {out}")
 
 

@@ -22,6 +22,14 @@ def say(line: str) -> None:
         discard(sys.stderr)  # a training goes on when nobody watches it any more
 
 
+def counted(count: int, noun: str) -> str:
+    """
+    >>> counted(1, "label"), counted(1200, "label")
+    ('1 label', '1,200 labels')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def discard(stream: IO[str]) -> None:
     """Send what is left of a stream nowhere, or Python would try once more when it exits, and complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -80,6 +80,7 @@ def tune(
     tried = combinations(asked, most, seed)
     check_place(run)
     bench = _bench(method, run, [fixed | one for one in tried])
+    tried = _without_defaults_twice(method, fixed, tried)
     splits = read_corpus(corpus, reading)
     trials = search(bench, splits, tried, fixed, metric, depth)
     best = {name: value for name, value in trials[0].settings.items() if name in asked}
@@ -92,17 +93,30 @@ def tune(
     say("careful: the best of several looks better on the documents that chose it than on others; judge it on test")
 
 
-def _bench(method: str, run: Path, settings: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a Bench
-    """How trials are trained; a misspelt method or setting should not wait for the corpus."""
+def _without_defaults_twice(method: str, fixed: dict[str, Any], tried: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first trial is of the defaults: left out where they are among the values."""
+    usual, *others = tried
+    again = _settled(method, fixed | usual) in [_settled(method, fixed | one) for one in others]
+    return others if again else tried
+
+
+def _settled(method: str, settings: dict[str, Any]) -> Any:  # noqa: ANN401 - the Config of a method
+    """The settings of a trial with those that have their defaults."""
     from longtail import config as settings_of
-    from longtail.auto.fit import AUTO, fit
-    from longtail.judge.trials import Bench
     from longtail.methods import method as known
     from longtail.predict.fit import chosen_settings
+
+    given = {name: value for name, value in settings.items() if name != "preset"}
+    return settings_of.build(known(method).Config, chosen_settings(method, settings.get("preset"), given))
+
+
+def _bench(method: str, run: Path, settings: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a Bench
+    """How trials are trained; a misspelt method or setting should not wait for the corpus."""
+    from longtail.auto.fit import AUTO, fit
+    from longtail.judge.trials import Bench
 
     if method == AUTO:
         raise ConfigError(f"{AUTO} chooses by held-out documents itself; name one method")
     for one in settings:
-        given = {name: value for name, value in one.items() if name != "preset"}
-        settings_of.build(known(method).Config, chosen_settings(method, one.get("preset"), given))
+        _settled(method, one)
     return Bench(fit, method, run, say)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -16,14 +15,15 @@ from longtail.sparse import sp
 Vocabulary = dict[str, int]  # label id -> index
 
 
-def growing_vocabulary() -> Vocabulary:
+class Appearing(dict[str, int]):
     """A vocabulary that assigns the next index to an unknown label, in order of first appearance."""
-    vocabulary: defaultdict[str, int] = defaultdict()
-    vocabulary.default_factory = vocabulary.__len__
-    return vocabulary
+
+    def __missing__(self, called: str) -> int:
+        self[called] = at = len(self)
+        return at
 
 
-class Growing(dict[str, int]):
+class Growing(Appearing):
     """Labels that a vocabulary describes, and those that documents add; a label may be called by its name too."""
 
     def __init__(self, source: str):
@@ -34,8 +34,7 @@ class Growing(dict[str, int]):
     def __missing__(self, called: str) -> int:
         if called in self.names:
             return self.names[called]
-        self[called] = at = len(self)
-        return at
+        return super().__missing__(called)
 
 
 def from_indices(block: Block[Any], lists: Sequence[Any], n_labels: int) -> sp.csr_array:
@@ -52,8 +51,13 @@ def from_indices(block: Block[Any], lists: Sequence[Any], n_labels: int) -> sp.c
 
 
 def from_names(block: Block[Any], lists: Sequence[Any], vocabulary: Vocabulary) -> sp.csr_array:
-    """Rows from lists of label names; a whole number is a name too."""
+    """Rows from lists of label names; a whole number is a name too.
+
+    Spaces around a name are none of it, unless a file says which labels there are.
+    """
     flat, stops = _flat(block, lists)
+    if isinstance(vocabulary, Appearing):
+        flat = [name.strip() if isinstance(name, str) else name for name in flat]
     if not set(map(type, flat)) <= {str} or "" in flat:
         flat = [_name(block, _row(stops, at), name) for at, name in enumerate(flat)]
     try:

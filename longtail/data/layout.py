@@ -32,11 +32,12 @@ class Source:
     filters: dict[Role, Path]
     reading: Reading = UNTOLD
     among: tuple[Path, ...] = ()  # files inside directories that are parts of splits
+    undecided: tuple[Path, ...] = ()  # vocabularies of which none is read, because only one can describe the labels
 
     def files(self) -> list[Path]:
         """All files of the corpus."""
         parts = [path for paths in self.splits.values() for path in paths]
-        return [*parts, *([self.labels] if self.labels else []), *self.filters.values(), *self.among]
+        return [*parts, *([self.labels] if self.labels else []), *self.filters.values(), *self.among, *self.undecided]
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,11 @@ class Layout:
         later: tuple[Role, ...] = ("valid", "test")
         splits: dict[Role, tuple[Path, ...]] = {"train": train}
         splits |= {role: found for role in later if (found := self._split(directory, role))}
-        labels = existing(directory, self.labels) or (only_vocabulary(directory) if self.has_columns else None)
+        labels, undecided = _labels(directory, self.labels, self.has_columns)
         if labels is None and self.labels_needed:
             raise CorpusError(f"{directory / self.labels[0]}: missing; it must describe every label")
-        return Source(splits, labels, {role: path for role in splits if (path := _filter(directory, role))})
+        filters = {role: path for role in splits if (path := _filter(directory, role))}
+        return Source(splits, labels, filters, undecided=undecided)
 
     def is_file(self, path: Path) -> bool:
         """Whether this single file can be a corpus in this layout."""
@@ -99,10 +101,16 @@ def _filter(directory: Path, role: Role) -> Path | None:
     return existing(directory, (f"filter_labels_{role}.txt",))
 
 
-def only_vocabulary(directory: Path) -> Path | None:
-    """The RDF file of a directory, if there is exactly one."""
-    found = [path for path in directory.iterdir() if path.suffix.lower() in (".ttl", ".rdf", ".nt", ".skos")]
-    return found[0] if len(found) == 1 and found[0].is_file() else None
+def _labels(directory: Path, names: Names, vocabularies: bool) -> tuple[Path | None, tuple[Path, ...]]:
+    found = existing(directory, names)
+    return only_vocabulary(directory) if found is None and vocabularies else (found, ())
+
+
+def only_vocabulary(directory: Path) -> tuple[Path | None, tuple[Path, ...]]:
+    """The RDF file of a directory if there is exactly one; else none, and all that there are."""
+    ends = (".ttl", ".rdf", ".nt", ".skos")
+    found = sorted(path for path in directory.iterdir() if path.suffix.lower() in ends and path.is_file())
+    return (found[0], ()) if len(found) == 1 else (None, tuple(found))
 
 
 def existing(directory: Path, names: Names) -> Path | None:

@@ -69,11 +69,16 @@ def compression(path: Path) -> str:
     return path.suffix.lower() if path.suffix.lower() in _OPEN else ""
 
 
-def lines(path: Path, encoding: str = "utf-8") -> Iterator[Block[str]]:
-    """The lines of a file, without their ends; the next piece is read while this one is parsed."""
+def lines(path: Path, encoding: str = "utf-8", returns: bool = False) -> Iterator[Block[str]]:
+    """The lines of a file, without their ends; the next piece is read while this one is parsed.
+
+    With `returns`, carriage returns end lines.
+    """
     file = Pieces(path)
+    pieces = transcoded(iter(file), path, encoding)
+    pieces = (piece.replace(b"\r", b"\n") for piece in pieces) if returns else pieces
     with counting(file.size, f"reading {path.name}") as done:
-        for block in lines_of(_read_ahead(transcoded(iter(file), path, encoding)), path):
+        for block in lines_of(_read_ahead(pieces), path):
             yield block
             done(file.just_read())
 

@@ -12,10 +12,11 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longtail.columns import UNTOLD, Reading
+from longtail.columns import UNTOLD, Reading, listed
 from longtail.config import path_of
 from longtail.corpus import Splits
 from longtail.data import mapped
@@ -26,11 +27,12 @@ from longtail.data.layout import Layout, Source
 from longtail.data.lines import compression
 from longtail.data.lonely import lonely_labels
 from longtail.data.mapped import Draft
+from longtail.data.oddities import oddities
 from longtail.errors import CorpusError
-from longtail.frames import CorpusNotice
+from longtail.frames import CorpusNotice, as_arguments
 from longtail.store import Kind, whole_directory
 
-GUESSES = 2  # version of the rules by which columns and cells are understood; caches made by others are rebuilt
+GUESSES = 3  # version of the rules by which columns and cells are understood; caches made by others are rebuilt
 CACHE = "LONGTAIL_CACHE"  # environment variable: directory of caches
 KIND = Kind("a corpus cache", mapped.INDEX, CorpusError, private=True, instead=f"set {CACHE} to a directory with room")
 
@@ -52,7 +54,8 @@ def load(
     `text` and `labels` name columns of a table, `label_separator` what is between the labels in a cell, `table` a table
     of a database or a sheet of a spreadsheet, `vocabulary` a file that describes the labels, and `language` that of
     their names.  What is not given is found from the files.  Every guess is in `Splits.notes`, and given to `say`;
-    without `say` it is a warning of Python's.
+    without `say` it is a warning of Python's.  Given to `say`, these sentences and errors have the options of the
+    command line; else these arguments.
 
     >>> splits = load("demo")
     >>> len(splits.train), len(splits.test), splits.train.n_labels
@@ -61,13 +64,24 @@ def load(
     more = {"label_separator": label_separator, "table": table, "language": language}
     described = None if vocabulary is None else str(path_of(vocabulary, "vocabulary"))
     reading = Reading.of(text, labels, vocabulary=described, **more)
+    if say is None:
+        found = _with_arguments(path, reading, cache)
+        for note in found.notes:
+            warnings.warn(f"{found.train.name}: {note}", CorpusNotice, stacklevel=2)
+        return found
     found = _loaded(path, reading, cache)
     for note in found.notes:
-        if say is None:
-            warnings.warn(f"{found.train.name}: {note}", CorpusNotice, stacklevel=2)
-        else:
-            say(note)
+        say(note)
     return found
+
+
+def _with_arguments(path: str | Path, reading: Reading, cache: str | Path | None) -> Splits:
+    """What is said names arguments of Python instead of options."""
+    try:
+        found = _loaded(path, reading, cache)
+    except CorpusError as error:
+        raise CorpusError(as_arguments(str(error))) from error.__cause__
+    return replace(found, notes=tuple(map(as_arguments, found.notes)))
 
 
 def _loaded(path: str | Path, reading: Reading, cache: str | Path | None) -> Splits:
@@ -129,10 +143,14 @@ def _only_one(target: Path) -> Iterator[None]:
 def _build(target: Path, place: Path, layout: Layout, source: Source, identity: dict[str, Any]) -> Splits:
     with whole_directory(target, KIND) as building, ExitStack() as files:
         draft = Draft(building, files)
+        if source.undecided:
+            draft.note(_undecided(source.undecided))
         layout.read(source, draft)
         _refuse_empty(draft, source)
         if lonely := lonely_labels(draft):
             draft.note(lonely)
+        for warning in oddities(draft, source.splits, described=source.labels is not None):
+            draft.note(warning)
         for role, path in source.filters.items():
             draft.filter(role, *read_pairs(path, draft.count(f"{role}.labels"), draft.n_labels))
         draft.finish(_name(place), identity)
@@ -140,6 +158,11 @@ def _build(target: Path, place: Path, layout: Layout, source: Source, identity: 
     if found is None:
         raise CorpusError(f"{target}: the cache was written and cannot be read back; is the disk sound?")
     return found
+
+
+def _undecided(vocabularies: Sequence[Path]) -> str:
+    names = " and ".join([listed([path.name for path in vocabularies[:-1]]), vocabularies[-1].name])
+    return f"careful: {names} are not read: only one file can describe the labels; --vocabulary FILE chooses it"
 
 
 def _refuse_empty(draft: Draft, source: Source) -> None:

@@ -13,6 +13,7 @@ corpus-5f0c…/
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
 from itertools import islice, pairwise
@@ -48,6 +49,7 @@ class Draft:
         self._size: dict[str, int] = {}
         self.n_features: int | None = None
         self.n_labels = 0
+        self.blank: Counter[Role] = Counter()  # texts without a word
         self.notes: dict[str, None] = {}  # what was guessed or left out, in sentences
 
     def note(self, line: str) -> None:
@@ -68,6 +70,7 @@ class Draft:
             self._add_strings(f"{role}.ids", ids)
         if texts is not None:
             self._add_strings(f"{role}.texts", texts)
+            self.blank[role] += sum(not text or text.isspace() for text in texts)
         if labels is not None:
             self._add_rows(f"{role}.labels", labels, binary=True)
         if features is not None:

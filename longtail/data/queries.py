@@ -21,7 +21,7 @@ from longtail.data.encoding import Note, unsaid
 from longtail.data.formats.lf_json import joined
 from longtail.data.formats.tables import texts
 from longtail.data.lines import BLOCK_BYTES, Block, Pieces, lines_of
-from longtail.data.rows import Access, Fields, json_object, require, rows, suffix
+from longtail.data.rows import UNREAD, Access, Fields, json_object, require, rows, suffix
 from longtail.errors import CorpusError
 from longtail.progress import counting
 
@@ -85,6 +85,8 @@ def _text_of(path: Path) -> Pieces:
         raise CorpusError(
             f"{path}: no such file; a text itself goes to standard input: echo TEXT | longtail predict MODEL"
         )
+    if suffix(path) in UNREAD:
+        raise CorpusError(f"{path}: {suffix(path)} files are not read; {UNREAD[suffix(path)]}")
     start = next(iter(Pieces(path)), b"")[:4096] if path.is_file() else b""
     if start.startswith(_NO_TEXT) or 20 * start.count(0) > len(start):
         raise CorpusError(

@@ -199,3 +199,9 @@ ROWS: dict[str, Callable[[Path, Access], Iterator[Block[Fields]]]] = {
     ".sqlite3": lambda path, access: sqlite_rows(path, access.reading.table),
     ".db": lambda path, access: sqlite_rows(path, access.reading.table),
 }
+
+_SAVE, _UNPACK = "open it in its program and save it as .xlsx or .csv", "unpack it and name the file or directory"
+UNREAD = {  # files that people have, and what to do with them
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), _SAVE),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".zst"), _UNPACK),
+}

@@ -12,7 +12,7 @@ from typing import Any
 
 from longtail.columns import KNOWN_NAMES, normal
 from longtail.data.encoding import Note, encoding_of, unsaid
-from longtail.data.lines import LONGEST_LINE, Block, lines
+from longtail.data.lines import LONGEST_LINE, Block, Pieces, lines, transcoded
 from longtail.errors import CorpusError
 
 Fields = dict[str, Any]
@@ -34,6 +34,7 @@ class Dialect:
     delimiter: str
     header: list[str] | None  # names of the columns where the file has none
     first: int = 1  # the line of the header, or of the first record
+    returns: bool = False  # carriage returns alone end lines
 
 
 def separated_rows(
@@ -60,7 +61,9 @@ def separated_rows(
 def dialect(path: Path, usual: str, note: Note = unsaid, wanted: Sequence[str] = ()) -> Dialect:
     """Encoding, delimiter and header of a file, from its beginning."""
     encoding = encoding_of(path, note)
-    sample = _first_lines(path, encoding)
+    if returns := _ends_in_returns(path, encoding):
+        note(f"{path.name} has carriage returns alone at the ends of its lines, as programs for old Macs write")
+    sample = _first_lines(path, encoding, returns)
     told = _EXCEL.fullmatch(sample[0].strip()) if sample else None
     sample = sample[1:] if told else sample
     delimiter = told[1] if told else _delimiter(sample, usual)
@@ -70,14 +73,20 @@ def dialect(path: Path, usual: str, note: Note = unsaid, wanted: Sequence[str] =
     header = None if not records or _has_header(records, wanted) else [str(at + 1) for at in range(len(records[0]))]
     if header:
         note(f"{path.name} has no header: its first line looks like a document; the columns are called 1, 2, …")
-    return Dialect(encoding, delimiter, header, 2 if told else 1)
+    return Dialect(encoding, delimiter, header, 2 if told else 1, returns)
 
 
-def _first_lines(path: Path, encoding: str) -> list[str]:
+def _ends_in_returns(path: Path, encoding: str) -> bool:
+    """Whether there are carriage returns and no line feeds at the beginning of a file."""
+    first = next(transcoded(iter(Pieces(path)), path, encoding), b"") if path.is_file() else b""
+    return b"\r" in first and b"\n" not in first
+
+
+def _first_lines(path: Path, encoding: str, returns: bool) -> list[str]:
     """The lines to judge by; what cannot be read is told when its turn comes."""
     found: list[str] = []
     try:
-        for block in lines(path, encoding):
+        for block in lines(path, encoding, returns):
             found += block.rows[: SAMPLE_LINES - len(found)]
             if len(found) == SAMPLE_LINES:
                 break
@@ -196,7 +205,7 @@ def _records(path: Path, form: Dialect) -> Iterator[Record]:
     # Documents may exceed the csv module's default field limit, but an unclosed quote would swallow the whole file, so
     # there is still a limit.  The module has one for the whole process.
     csv.field_size_limit(LONGEST_LINE)
-    every = (f"{line}\n" for block in lines(path, form.encoding) for line in block.rows)
+    every = (f"{line}\n" for block in lines(path, form.encoding, form.returns) for line in block.rows)
     reader = csv.reader(islice(every, form.first - 1, None), delimiter=form.delimiter, strict=True)
     number, cells = form.first, None
     while True:

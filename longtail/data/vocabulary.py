@@ -1,17 +1,18 @@
 """Files that describe labels: id, name and text in a table, Annif's vocabularies, and SKOS.
 
     labels.jsonl, .csv …     id, name, text; an id that documents have and this file has not is an error
-    CSV                      uri, notation, label_en, label_fi …; a label without a name is left out
+    CSV                      uri, notation, label_en, label_fi …
     TSV                      <uri>, name, notation, without a header
     .ttl, .rdf, .nt …        SKOS concepts: prefLabel is the name; altLabels and names of broader concepts are the text
 
-In Annif's and SKOS vocabularies URIs are ids.  Documents may name a label by its name too, and may have labels that are
-not in the vocabulary: these are kept under their ids, and a note says so.
+In Annif's and SKOS vocabularies URIs are ids.  A label without a name in the language that is read has one of another
+language; without any it is left out.  Documents may name a label by its name too, and may have labels that are not in
+the vocabulary: these are kept under their ids.  Notes count all of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,15 @@ def _annif_csv(
 ) -> Iterator[tuple[Block[Fields], list[Label]]]:
     there = [name.removeprefix("label_") for name in sorted(fields) if name.startswith("label_")]
     chosen = _language(path, there, language, note)
+    naming = _Naming(path, chosen, there)
     for block in blocks:
-        rows = [at for at, name in enumerate(strings(block, f"label_{chosen}")) if name]
+        columns = zip(*(strings(block, f"label_{of}") for of in there))
+        names = [naming(dict(zip(there, cells))) for cells in columns]
+        rows = [at for at, name in enumerate(names) if name]
         block = Block(path, [block.numbers[at] for at in rows], [block.rows[at] for at in rows])
         uris = [uri.strip("<>") for uri in strings(block, "uri")]
-        yield block, list(map(Label, uris, strings(block, f"label_{chosen}")))
+        yield block, [Label(uri, names[at]) for uri, at in zip(uris, rows)]
+    naming.said(note)
 
 
 def _annif_tsv(blocks: Iterator[Block[Fields]]) -> Iterator[tuple[Block[Fields], list[Label]]]:
@@ -115,14 +120,48 @@ def _language(path: Path, there: list[str], wanted: str | None, note: Note) -> s
     return chosen
 
 
+class _Naming:
+    """Takes the name in one language, or else in another, and counts what had none."""
+
+    def __init__(self, path: Path, chosen: str, there: list[str]):
+        self.path, self.chosen = path, chosen
+        self.order = sorted(there, key=lambda of: (of != chosen, of != "en", of))
+        self.others = self.unnamed = 0
+        self.example = ""
+
+    def __call__(self, names: Mapping[str, str]) -> str:
+        """The name of a label; the empty string if it has none."""
+        language = next((of for of in self.order if names.get(of)), None)
+        if language is None:
+            self.unnamed += 1
+            return ""
+        if language != self.chosen:
+            self.others += 1
+            self.example = self.example or f"{names[language]!r:.60} ({language or 'no language'})"
+        return names[language]
+
+    def said(self, note: Note) -> None:
+        """The counts, in sentences."""
+        if self.others:
+            note(
+                f"{self.path.name}: labels without a name in {self.chosen or 'no language'} are called by another one: "
+                f"{self.others:,}, as {self.example}"
+            )
+        if self.unnamed:
+            note(f"{self.path.name}: labels without a name in any language are left out: {self.unnamed:,}")
+
+
 # -- SKOS -----------------------------------------------------------------------------------------------------------
 
 
 def _skos(path: Path, language: str | None, note: Note) -> Iterator[tuple[Block[Any], list[Label]]]:
     concepts = _Concepts(path)
-    concepts.language = _language(path, concepts.languages(), language, note)
-    uris = [uri for uri in concepts.all() if concepts.name(uri)]
-    labels = [Label(str(uri), concepts.name(uri), concepts.text(uri)) for uri in uris]
+    there = concepts.languages()
+    concepts.language = _language(path, there, language, note)
+    naming = _Naming(path, concepts.language, there)
+    concepts.called = {uri: name for uri in concepts.all() if (name := naming(concepts.names(uri)))}
+    naming.said(note)
+    labels = [Label(str(uri), name, concepts.text(uri)) for uri, name in concepts.called.items()]
     yield Block(path, range(1, len(labels) + 1), labels), labels
 
 
@@ -130,6 +169,7 @@ class _Concepts:
     """The concepts of a SKOS file; those that are deprecated are left out."""
 
     language = ""
+    called: Mapping[Any, str] = {}  # names by URI
 
     def __init__(self, path: Path):
         try:
@@ -157,14 +197,19 @@ class _Concepts:
         names = (name for term in _NAMES for _, name in self.graph.subject_objects(self._uri(term)))
         return sorted({name.language or "" for name in names if hasattr(name, "language")})
 
-    def name(self, uri: Any) -> str:  # noqa: ANN401 - rdflib's
-        """prefLabel, or else rdfs:label."""
-        return next((found[0] for term in _NAMES if (found := self._texts(uri, term))), "")
+    def names(self, uri: Any) -> dict[str, str]:  # noqa: ANN401 - rdflib's
+        """prefLabel, or else rdfs:label, by language."""
+        found: dict[str, str] = {}
+        for term in _NAMES:
+            for one in sorted(self.graph.objects(uri, self._uri(term)), key=str):
+                found.setdefault(getattr(one, "language", None) or "", str(one))
+        return found
 
     def text(self, uri: Any) -> str:  # noqa: ANN401 - rdflib's
         """Other names, then the names of broader concepts."""
         other = self._texts(uri, f"{_TERMS}altLabel")
-        broader = [self.name(one) for one in sorted(self.graph.objects(uri, self._uri(f"{_TERMS}broader")), key=str)]
+        above = sorted(self.graph.objects(uri, self._uri(f"{_TERMS}broader")), key=str)
+        broader = [self.called.get(one) or self.names(one).get(self.language, "") for one in above]
         return "\n".join(filter(None, ("; ".join(other), "; ".join(filter(None, broader)))))
 
     def _texts(self, uri: Any, term: str) -> list[str]:  # noqa: ANN401 - rdflib's

@@ -104,6 +104,11 @@ def check_corpus(corpus: Corpus) -> None:
     if len(corpus) == 0 or corpus.n_labels == 0:
         raise CorpusError(f"{corpus.name}: nothing to learn from ({len(corpus)} documents, {corpus.n_labels} labels)")
     corpus.documents.check_numbers()
+    if (given := corpus.documents).features is None and not any(text and not text.isspace() for text in corpus.texts):
+        raise CorpusError(
+            f"{corpus.name}: all {len(given):,} texts are empty, so there is nothing to learn from; name the column of "
+            "the text (--text; in Python text=)"
+        )
 
 
 def _trained(name: str, corpus: Corpus, config: Any, run: Run) -> Predictor:  # noqa: ANN401 - the method's Config

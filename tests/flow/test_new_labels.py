@@ -36,7 +36,7 @@ def first(place: Path, model: str, text: str) -> str:
 
 def test_a_label_is_added_suggested_and_removed(place: Path):
     added = run(place, "add-labels", "model", "new.jsonl", "--out", "more")
-    assert added.returncode == 0 and "added 1 labels, described by 2 examples; the model has 61" in added.stderr
+    assert added.returncode == 0 and "added 1 label, described by 2 examples; the model has 61" in added.stderr
     assert first(place, "more", word(510)) == "fox" != first(place, "model", word(510))
     assert "61; 1 added after training" in run(place, "info", "more").stdout
     removed = run(place, "remove-labels", "more", "fox", "L3", "--out", "fewer")

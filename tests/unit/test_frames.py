@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from longtail.corpus import Corpus
+from longtail.corpus import Corpus, Texts
 from longtail.errors import CorpusError
 from longtail.frames import CorpusNotice
 
@@ -78,3 +78,18 @@ def test_texts_without_labels_are_told_what_is_missing():
 def test_neither_library_is_imported():
     code = "import sys; from longtail import Corpus; Corpus.of(['a'], [['b']]); print('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_spaces_around_labels_from_python_are_none_of_them():
+    assert labels(Corpus.of(["a", "b"], [["herb ", "tree"], [" herb"]])) == [["herb", "tree"], ["herb"]]
+    with pytest.raises(CorpusError, match="row 0 of the labels holds ' '; labels are strings, and not empty"):
+        Corpus.of(["a"], [[" "]])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_for_texts_is_named_by_its_type_and_its_column(frame: type):
+    with pytest.raises(CorpusError) as refused:
+        Texts.of(frame({"year": [1], "text": ["a"]}))
+    assert str(refused.value) == (
+        'texts are a list of strings, not a DataFrame; pass one of its columns, as in list(frame["text"])'
+    )

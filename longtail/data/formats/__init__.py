@@ -8,7 +8,7 @@ from pathlib import Path
 from longtail.columns import UNTOLD, Reading
 from longtail.data.formats import fasttext, files, lf_json, sparse, tables, text_lines
 from longtail.data.layout import Layout, Source
-from longtail.data.rows import ROWS, suffix
+from longtail.data.rows import ROWS, UNREAD, suffix
 from longtail.errors import CorpusError
 
 # Order matters: a directory of texts often holds the same corpus as sparse features too.
@@ -39,6 +39,8 @@ def recognise(path: Path, reading: Reading = UNTOLD) -> tuple[Layout, Source]:
                     f"choose from, and this is {layout.title}"
                 )
             return layout, _described(source, reading)
+    if (ending := suffix(path)) in UNREAD and path.is_file():
+        raise CorpusError(f"{path}: {ending} files are not read; {UNREAD[ending]}")
     raise CorpusError(
         f"{path}: not a corpus in any known format{_tables(path)}. Training documents may be:\n{known_layouts()}"
     )
@@ -46,8 +48,11 @@ def recognise(path: Path, reading: Reading = UNTOLD) -> tuple[Layout, Source]:
 
 def _tables(place: Path) -> str:
     """A hint at tables with other names in a directory."""
-    there = sorted(path.name for path in place.iterdir() if suffix(path) in ROWS) if place.is_dir() else []
-    return f"; a single file is one, such as {place / there[0]}" if there else ""
+    files = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    if there := [name for name in files if suffix(Path(name)) in ROWS]:
+        return f"; a single file is one, such as {place / there[0]}"
+    other = next((name for name in files if suffix(Path(name)) in UNREAD), None)
+    return f"; {other} is not read: {UNREAD[suffix(Path(other))]}" if other else ""
 
 
 def _option(name: str) -> str:
@@ -68,7 +73,7 @@ def _described(source: Source, reading: Reading) -> Source:
     vocabulary = Path(reading.vocabulary).expanduser().absolute()
     if not vocabulary.is_file():
         raise CorpusError(f"{vocabulary}: no such file; --vocabulary names one that describes the labels")
-    return replace(source, reading=reading, labels=vocabulary)
+    return replace(source, reading=reading, labels=vocabulary, undecided=())
 
 
 def known_layouts() -> str:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from longtail.corpus import Label, Role
-from longtail.data.labelling import from_names, growing_vocabulary
+from longtail.data.labelling import Appearing, from_names
 from longtail.data.layout import PLAIN_NAMES, Layout, Source, existing
 from longtail.data.lines import Block, compression, first_line, lines
 from longtail.data.mapped import Draft
@@ -18,7 +18,7 @@ _LABEL = re.compile(r"(?<!\S)__label__(\S*)\s*")
 
 def read(source: Source, draft: Draft) -> None:
     """Read all splits; labels are numbered in order of first appearance, blank lines are skipped."""
-    vocabulary = growing_vocabulary()
+    vocabulary = Appearing()
     if len(source.splits) > 1 and suffix(source.splits["train"][0]) == ".train":
         draft.note(f"the splits are {', '.join(path.name for (path,) in source.splits.values())}")
     for role, (path,) in source.splits.items():

@@ -19,7 +19,7 @@ from pathlib import Path
 from longtail.columns import listed
 from longtail.corpus import Role
 from longtail.data.formats.tables import add_new_labels
-from longtail.data.labelling import from_names, growing_vocabulary
+from longtail.data.labelling import Appearing, Vocabulary, from_names
 from longtail.data.layout import PLAIN_NAMES, Layout, Source, existing, only_vocabulary
 from longtail.data.lines import LONGEST_LINE, Block
 from longtail.data.mapped import Draft
@@ -36,7 +36,7 @@ _SUBJECT = re.compile(r"\s*<([^<>\s]+)>")
 
 
 def _read(source: Source, draft: Draft, document: Callable[[Path, LabelCells, Draft], Document]) -> None:
-    vocabulary = growing_vocabulary()
+    vocabulary: Vocabulary = Appearing()
     if source.labels is not None:
         vocabulary = read_labels(source.labels, source.reading.language, draft)
     cells = LabelCells()
@@ -90,7 +90,9 @@ def _found(place: Path, files_of: Callable[[Path], list[Path]]) -> Source | None
     splits, files = _splits(place, files_of)
     if "train" not in splits:
         return None
-    return Source(splits, existing(place, NAMES) or only_vocabulary(place), {}, among=tuple(files))
+    labels = existing(place, NAMES)
+    only, undecided = (labels, ()) if labels else only_vocabulary(place)
+    return Source(splits, only, {}, among=tuple(files), undecided=undecided)
 
 
 # -- a folder for each label ----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from longtail import label_cells
 from longtail.columns import LABELS, NO, TEXT, YES, Columns, Reading, choose
 from longtail.corpus import Label, Role
 from longtail.data.formats.lf_json import joined
-from longtail.data.labelling import Growing, Vocabulary, from_names, growing_vocabulary
+from longtail.data.labelling import Appearing, Growing, Vocabulary, from_names
 from longtail.data.layout import PLAIN_NAMES, Layout, Source
 from longtail.data.lines import Block
 from longtail.data.mapped import Draft
@@ -41,7 +41,7 @@ SAMPLE = 2000  # rows by which columns and separators are decided
 
 def read(source: Source, draft: Draft) -> None:
     """Read documents with label names, with or without a labels file."""
-    vocabulary = growing_vocabulary()
+    vocabulary: Vocabulary = Appearing()
     if source.labels is not None:
         vocabulary = read_labels(source.labels, source.reading.language, draft)
     (train,) = source.splits["train"]

@@ -9,7 +9,7 @@ Labels are numbered as in `tables`: in order of first appearance, training first
 from __future__ import annotations
 
 from longtail.corpus import Label
-from longtail.data.labelling import from_names, growing_vocabulary
+from longtail.data.labelling import Appearing, from_names
 from longtail.data.layout import PLAIN_NAMES, Layout, Source
 from longtail.data.lines import lines
 from longtail.data.mapped import Draft
@@ -18,7 +18,7 @@ from longtail.errors import CorpusError
 
 def read(source: Source, draft: Draft) -> None:
     """Read the two files of each split."""
-    vocabulary = growing_vocabulary()
+    vocabulary = Appearing()
     for role, (texts, labels) in source.splits.items():
         for block in lines(texts):
             draft.add(role, texts=block.rows)

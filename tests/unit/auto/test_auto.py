@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import longtail
-from longtail.auto import plan
+from longtail.auto import plan, search
 from longtail.auto.plan import Kind, Size, Step, duration, planned
 from longtail.auto.settings import Config, seconds_of
 from longtail.corpus import PAD, Splits
@@ -125,6 +125,26 @@ def methods_of(model: Predictor) -> list[str]:
 def test_the_first_model_is_made_however_short_the_time(planted: Splits, tmp_path: Path):
     model = longtail.fit("auto", planted.train, run=tmp_path / "run", time_limit=0.001)
     assert methods_of(model) == ["centroid"]
+
+
+def test_a_time_limit_that_was_passed_is_said_with_the_reason(planted: Splits, tmp_path: Path, monkeypatch):
+    clock = time.monotonic()
+    monkeypatch.setattr(search, "fit", lambda *given, **more: (wait(30), fit_one(*given, **more))[1])
+    monkeypatch.setattr(search.time, "monotonic", lambda: clock)
+
+    def wait(seconds: float) -> None:
+        nonlocal clock
+        clock += seconds
+
+    said: list[str] = []
+    longtail.fit("auto", planted.train, run=tmp_path / "run", say=said.append, time_limit=20)
+    assert said[-1] == (
+        "the time limit was passed by 10 s: centroid was in training, and the first model is finished however short "
+        "the time"
+    )
+    said.clear()
+    longtail.fit("auto", planted.train, run=tmp_path / "other", say=said.append, time_limit=1000)
+    assert not any("was passed" in line for line in said)
 
 
 def test_a_member_that_is_refused_is_left_out_with_its_reason(planted: Splits, tmp_path: Path, monkeypatch):

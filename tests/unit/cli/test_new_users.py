@@ -71,7 +71,13 @@ def test_tuning_names_the_best_and_writes_its_settings(longtail: Command, tmp_pa
     )
     code, out, told = longtail(*words)
     assert code == 0 and "P@1" in out and "best: longtail train centroid corpus" in told, told
-    assert tomllib.loads((tmp_path / "t" / "best.toml").read_text()) in ({}, {"words": {"min_df": 2}})
+    assert tomllib.loads((tmp_path / "t" / "best.toml").read_text())["words"]["min_df"] in (1, 2)
+    assert "trial 2 of 2: words.min_df=2" in told and "default" not in told + out, "the default is among the values"
+
+
+def test_tuning_trains_the_defaults_too_where_they_are_not_among_the_values(longtail: Command, tmp_path: Path):
+    code, out, told = longtail("tune", "centroid", "corpus", "--run", tmp_path / "t", "--set", "words.min_df=2,3")
+    assert code == 0 and "trial 1 of 3: defaults" in told and "default" in out, told
 
 
 def test_misspelt_settings_and_methods_do_not_wait_for_the_corpus(longtail: Command, tmp_path: Path):

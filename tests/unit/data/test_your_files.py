@@ -13,7 +13,9 @@ import pytest
 
 from longtail.corpus import Splits
 from longtail.data.load import load
+from longtail.data.queries import read_queries
 from longtail.errors import CorpusError, MissingExtraError
+from longtail.frames import CorpusNotice
 from tests.unit.data.layouts import jsonl, label_names, parquet_bytes, put
 
 HERBS = [  # a text, and its labels
@@ -284,6 +286,57 @@ def test_a_told_empty_separator_keeps_cells_whole(tmp_path: Path):
     assert labels(splits)[0] == ["herb;summer"]
 
 
+def test_spaces_around_a_label_are_none_of_it(tmp_path: Path):
+    rows = [{"text": "a", "labels": ["herb ", " herb", "tree"]}, {"text": "b", "labels": ["herb"]}]
+    splits = read(tmp_path, "a.jsonl", jsonl(rows))
+    assert list(splits.train.label_set.ids) == ["herb", "tree"] and labels(splits) == [["herb", "tree"], ["herb"]]
+    single = read(tmp_path, "b.jsonl", jsonl([{"text": "a", "label": "herb "}, {"text": "b", "label": " "}]))
+    assert labels(single) == [["herb"], []]
+    objects = read(tmp_path, "c.jsonl", jsonl([{"text": "a", "labels": [{"id": "h ", "name": "herb "}]}]))
+    assert objects.train.label_set[0][:2] == ("h", "herb")
+    with pytest.raises(CorpusError, match=r"d\.jsonl:1: a label must be a name, not ''"):
+        read(tmp_path, "d.jsonl", jsonl([{"text": "a", "labels": [" "]}]))
+
+
+def test_labels_that_differ_in_capitals_alone_are_said_and_stay_apart(tmp_path: Path):
+    splits = read(tmp_path, "a.csv", b"text,labels\na b,Herb|tree\nc d,herb|tree\ne f,HERB|moss\n")
+    assert len(splits.train.label_set) == 5
+    said(
+        splits,
+        "labels that differ from another one in capitals alone stay labels of their own: 2, as 'HERB' and 'Herb'",
+    )
+
+
+@pytest.mark.parametrize(("train", "test"), [(";", "|"), ("|", ";"), (",", ";")])
+def test_another_separator_in_test_than_in_train_is_a_warning(train: str, test: str, tmp_path: Path):
+    files = {"train.tsv": table("text\tlabels", "\t", train), "test.tsv": table("text\tlabels", "\t", test)}
+    place = put(tmp_path / "c", {name: content.encode() for name, content in files.items()})
+    splits = load(place, cache=tmp_path / "cache", say=print)
+    said(splits, "careful: 4 labels of test are not in train, though their parts are, as 'herb", "the same separator")
+    put(
+        place, {"test.tsv": (table("text\tlabels", "\t", train) + "mint and moss\therb\nx y z\tmoss/lichen\n").encode()}
+    )
+    assert "are not in train" not in "".join(load(place, cache=tmp_path / "cache", say=print).notes)
+
+
+@pytest.mark.parametrize(("blank", "warned"), [(6, True), (3, True), (2, False)])
+def test_texts_that_are_mostly_empty_are_a_warning(blank: int, warned: bool, tmp_path: Path):
+    rows = [{"text": " " if at < blank else text, "labels": names} for at, (text, names) in enumerate(HERBS)]
+    splits = read(tmp_path, "a.jsonl", jsonl(rows))
+    assert (f"careful: {blank} of 6 texts of train are empty" in "".join(splits.notes)) == warned
+
+
+def test_from_python_notes_and_errors_name_arguments(tmp_path: Path):
+    place = put(tmp_path, {"a.tsv": table("text\tlabels", "\t", ";").encode(), "b.csv": table("blurb,kinds").encode()})
+    with pytest.warns(CorpusNotice, match=r"as in 'herb;summer'; label_separator='' keeps cells whole"):
+        splits = load(place / "a.tsv", cache=tmp_path / "cache")
+    assert "--" not in "".join(splits.notes)
+    with pytest.raises(CorpusError, match=r"did you mean text='blurb' labels='kinds'\?"):
+        load(place / "b.csv", cache=tmp_path / "cache")
+    with pytest.raises(CorpusError, match=r"--vocabulary names one"):
+        load(place / "a.tsv", cache=tmp_path / "cache", language="de", say=print)
+
+
 # -- tables as they are exported ------------------------------------------------------------------------------------
 
 
@@ -299,6 +352,30 @@ def test_a_line_that_tells_excel_the_delimiter_is_obeyed(tmp_path: Path):
     assert labels(splits) == EXPECTED
     with pytest.raises(CorpusError, match=r"b.csv:3: 3 cells under a header of 2"):
         read(tmp_path, "b.csv", b"sep=;\ntext;labels\na;b;c\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+def test_carriage_returns_alone_end_lines(encoding: str, tmp_path: Path):
+    """As programs for old Macs write."""
+    content = table("text,labels").replace("basil", "b\u00e9" if encoding != "utf-8" else "basil").replace("\n", "\r")
+    splits = read(tmp_path, "a.csv", content.encode(encoding))
+    assert labels(splits) == EXPECTED and splits.train.texts[1] == HERBS[1][0]
+    said(splits, "a.csv has carriage returns alone at the ends of its lines")
+    crlf = read(tmp_path, "b.csv", table("text,labels").replace("\n", "\r\n").encode())
+    assert labels(crlf) == EXPECTED and crlf.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("a.xls", "save it as .xlsx or .csv"), ("a.ODS", "save it as .xlsx or .csv"), ("a.zip", "unpack it")],
+)
+def test_files_that_are_not_read_are_told_what_to_do_with(name: str, remedy: str, tmp_path: Path):
+    with pytest.raises(CorpusError, match=rf"{name}: {Path(name).suffix.lower()} files are not read; .*{remedy}"):
+        read(tmp_path, name, b"\xd0\xcf\x11\xe0")
+    with pytest.raises(CorpusError, match=f"; {name} is not read: .*{remedy}"):
+        load(put(tmp_path / "d", {name: b"PK"}))
+    with pytest.raises(CorpusError, match=remedy):
+        list(read_queries(str(tmp_path / name)))
 
 
 def test_two_columns_without_a_header_are_read(tmp_path: Path):
@@ -461,8 +538,36 @@ def test_a_skos_vocabulary_names_and_describes_labels(tmp_path: Path):
     said(splits, "labels of documents that are not in plants.ttl are kept under their ids: 1")
     german = load(tmp_path / "c", cache=tmp_path / "cache", say=print, language="de", text="1", labels="2")
     assert "Kräuter" in list(german.train.label_set.names)
-    with pytest.raises(CorpusError, match="--language fr: its label names are in de, en"):
+    with pytest.raises(CorpusError, match="language='fr': its label names are in de, en"):
         load(tmp_path / "c", cache=tmp_path / "cache", language="fr")
+
+
+def test_two_vocabularies_beside_the_documents_are_said_and_neither_is_read(tmp_path: Path):
+    lines = {"train.tsv": f"basil is a herb of summer\t<{URI}herb>\nmint is one\t<{URI}plant>\n".encode()}
+    place = put(tmp_path / "c", lines)
+    options = {"cache": tmp_path / "cache", "text": "1", "labels": "2"}
+    assert "careful" not in "".join(load(place, say=print, **options).notes)
+    put(place, {"plants.ttl": SKOS.encode(), "old.rdf": b"<rdf/>"})
+    splits = load(place, say=print, **options)
+    said(splits, "careful: old.rdf and plants.ttl are not read", "--vocabulary FILE chooses it")
+    assert list(splits.train.label_set.names) == [f"{URI}herb", f"{URI}plant"]
+    chosen = load(place, say=print, vocabulary=place / "plants.ttl", **options)
+    assert "herbs" in list(chosen.train.label_set.names) and "not read" not in "".join(chosen.notes)
+
+
+def test_a_concept_without_a_name_in_the_language_has_one_of_another(tmp_path: Path):
+    more = """
+:moss a skos:Concept ; skos:prefLabel "mousses"@fr, "Moose"@de .
+:fern a skos:Concept ; skos:prefLabel "Farne"@de .
+:bare a skos:Concept .
+"""
+    put(tmp_path, {"plants.ttl": (SKOS + more).encode()})
+    vocabulary = str(tmp_path / "plants.ttl")
+    splits = read(tmp_path, "a.csv", f"text,labels\na b,{URI}moss\n".encode(), vocabulary=vocabulary, language="en")
+    named = {label.id.removeprefix(URI): label.name for label in splits.train.label_set}
+    assert named == {"plant": "plants", "herb": "herbs", "moss": "Moose", "fern": "Farne"}
+    said(splits, "plants.ttl: labels without a name in en are called by another one: 2, as 'Farne' (de)")
+    said(splits, "plants.ttl: labels without a name in any language are left out: 1")
 
 
 def test_skos_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -475,7 +580,10 @@ def test_skos_without_its_package_says_what_to_install(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("v.csv", f"uri,notation,label_en,label_fi\n{URI}herb,1,herbs,yrtit\n{URI}old,2,,\n"),
+        (
+            "v.csv",
+            f"uri,notation,label_en,label_fi\n{URI}herb,1,herbs,yrtit\n{URI}flower,3,,kukat\n{URI}old,2,,\n",
+        ),
         ("v.tsv", f"<{URI}herb>\therbs\t1\n<{URI}flower>\tflowers\t2\n"),
     ],
 )
@@ -484,6 +592,7 @@ def test_annifs_vocabularies(name: str, content: str, tmp_path: Path):
     lines = [f"{text}\t{' '.join(uris)}\n" for (text, _), uris in zip(HERBS, WITH_URIS)]
     splits = read(tmp_path, "a.tsv", "".join(lines).encode(), vocabulary=str(tmp_path / name))
     assert splits.train.label_set[0][:2] == (f"{URI}herb", "herbs")
+    assert splits.train.label_set[1].name in ("flowers", "kukat")
     said(splits, f"labels of documents that are not in {name} are kept under their ids")
     assert f"{URI}old" not in list(splits.train.label_set.ids)
 
@@ -502,7 +611,7 @@ def test_a_spreadsheet(tmp_path: Path):
     splits = load(tmp_path / "a.xlsx", cache=tmp_path / "cache", say=print)
     assert labels(splits) == EXPECTED
     said(splits, "the sheet Articles is read; --table chooses from Articles, Notes", "the labels are Tags", "Year")
-    with pytest.raises(CorpusError, match="--table Other: its sheets are Articles, Notes"):
+    with pytest.raises(CorpusError, match="table='Other': its sheets are Articles, Notes"):
         load(tmp_path / "a.xlsx", cache=tmp_path / "cache", table="Other")
     with pytest.raises(CorpusError, match=r"b.xlsx: cannot be read as a spreadsheet"):
         read(tmp_path, "b.xlsx", b"not one")
@@ -525,7 +634,7 @@ def test_a_database(tmp_path: Path):
     with sqlite3.connect(tmp_path / "a.sqlite") as database:
         database.execute("CREATE TABLE other (x)")
     database.close()
-    with pytest.raises(CorpusError, match="its tables are articles, other; choose one, as in --table articles"):
+    with pytest.raises(CorpusError, match="its tables are articles, other; choose one, as in table='articles'"):
         load(tmp_path / "a.sqlite", cache=tmp_path / "cache")
     assert len(load(tmp_path / "a.sqlite", cache=tmp_path / "cache", table="articles", say=print).train) == 6
     with pytest.raises(CorpusError, match="cannot be read as an SQLite database"):

@@ -39,6 +39,12 @@ def test_training_on_nothing_is_refused():
         fit("centroid", Corpus.of([], []))
 
 
+@pytest.mark.parametrize("method", ["centroid", "auto"])
+def test_training_on_empty_texts_is_refused_with_what_to_do(method: str):
+    with pytest.raises(CorpusError, match=r"all 20 texts are empty, .*name the column of the text \(--text; in Python"):
+        fit(method, Corpus.of(["", " \n"] * 10, [["a"], ["b"]] * 10))
+
+
 def test_a_method_that_needs_torch_says_what_to_install_where_there_is_none():
     code = (
         "import sys; sys.modules['torch'] = None; import longtail;"
