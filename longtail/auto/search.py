@@ -114,13 +114,13 @@ class Search:
         """A model by its own run, which goes on where it stopped; what it took is logged."""
         directory, spent = self.run.directory / place / step.name, Spent()
         fresh = not directory.exists()
-        in_time = not self.run.is_late
+        begun = not self.run.is_late or not self.members  # the first begins however late it is
         try:
             made = fit(
                 step.method, corpus, directory, say=self.run.say, device=self.device, deadline=deadline, **step.settings
             )
         finally:
-            self.late = step.name if in_time and self.run.is_late else self.late
+            self.late = step.name if begun and self.run.is_late else self.late
         self.run.log("member", method=step.name, of=place, fresh=fresh, expected=step.expected, taken=spent.so_far())
         return made
 

@@ -144,7 +144,10 @@ def test_a_time_limit_that_was_passed_is_said_with_the_reason(planted: Splits, t
     )
     said.clear()
     longtail.fit("auto", planted.train, run=tmp_path / "other", say=said.append, time_limit=1000)
+    monkeypatch.setattr(search, "planned", lambda *given: (wait(30), planned(*given))[1])
     assert not any("was passed" in line for line in said)
+    longtail.fit("auto", planted.train, run=tmp_path / "third", say=said.append, time_limit=20)
+    assert said[-1].startswith("the time limit was passed by 40 s: centroid was in training, and the first model")
 
 
 def test_a_member_that_is_refused_is_left_out_with_its_reason(planted: Splits, tmp_path: Path, monkeypatch):
