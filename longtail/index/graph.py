@@ -226,22 +226,22 @@ class GraphIndex:
         return _pads_last(np.hstack([labels, self.added.labels]), np.hstack([scores, firm]))
 
     def near(self, vectors: np.ndarray, clusters: int, labels: int) -> tuple[np.ndarray, Shortlist]:
-        """The clusters that vectors open first, and about what `find` finds in these alone, in less time.
+        """The clusters that vectors open first, and about what `find` finds in these alone, in any order.
 
-        Beliefs are shares of the clusters opened, and not of all.
+        That takes less time.  Beliefs are shares of the clusters opened, and not of all.
         """
         opened = self.clusters.top(vectors, min(clusters, len(self.clusters))).labels
         logits = self.clusters.logits(vectors, opened)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
         beliefs = np.minimum(1, np.float32(self.alpha) * shares / shares.sum(axis=1, keepdims=True))
-        return opened, Shortlist(*self._paths.best(opened, beliefs, min(labels, self.n_labels)))
+        return opened, Shortlist(*self._paths.best(opened, beliefs, min(labels, self.n_labels), ordered=False))
 
     def with_labels(self, opened: np.ndarray) -> GraphIndex:
         """With more labels, each hanging on the clusters that its vector opens first, (labels, any).
 
         An edge is as firm as the firmest of a trained label is on average.
         """
-        firm, where = np.log(self._firmness()), opened[:, :EDGES_ADDED]
+        firm, where = np.log(self._firmness), opened[:, :EDGES_ADDED]
         new = np.repeat(np.arange(self.n_labels, self.n_labels + len(opened), dtype=np.int32), where.shape[1])
         edges = _by_cluster(where.ravel(), new, len(self.clusters))
         before = np.empty((len(edges), 0), np.int32) if self.added is None else self.added.labels
@@ -252,8 +252,9 @@ class GraphIndex:
         shortlist = self.shortlist + (len(opened) if self.shortlist >= self.n_labels else 0)
         return replace(self, added=added, shortlist=shortlist, n_labels=self.n_labels + len(opened))
 
+    @cached_property
     def _firmness(self) -> float:
-        """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere."""
+        """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere; never stored."""
         scores, inside = self.graph.scores(self.beta), self.graph.labels != PAD
         best = np.zeros(self.n_labels, np.float32)
         np.maximum.at(best, self.graph.labels[inside].astype(np.intp), scores[inside])  # of these types it is fast

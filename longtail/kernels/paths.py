@@ -16,7 +16,7 @@ from longtail.kernels.compiled import compiled
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import TILE, Table, logit_room, nothing_found, tile_logits
 from longtail.kernels.threads import in_slices, in_threads
-from longtail.kernels.top import keep_best, keep_largest_in
+from longtail.kernels.top import keep_best_of_many, keep_largest_in, keep_largest_unsorted
 from longtail.sparse import frozen
 
 
@@ -97,9 +97,9 @@ class Edges:
         return Edges, (labels, scores, self.n_labels, bool(add))
 
     def best(
-        self, clusters: np.ndarray, beliefs: np.ndarray, k: int, wanted: np.ndarray | None = None
+        self, clusters: np.ndarray, beliefs: np.ndarray, k: int, wanted: np.ndarray | None = None, ordered: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `best_labels`."""
+        """As `best_labels`; unless `ordered` in any order, in half the time where k is hundreds."""
         wanted = np.empty((len(clusters), 0), np.int32) if wanted is None else np.ascontiguousarray(wanted, np.int32)
         clusters, beliefs = np.ascontiguousarray(clusters, np.int32), np.ascontiguousarray(beliefs, np.float32)
         check_shape(wanted, (len(clusters), wanted.shape[1]), "wanted labels")
@@ -108,7 +108,7 @@ class Edges:
 
         def part(start: int, stop: int) -> None:
             room = nowhere(self.n_labels), np.empty(most, np.int32), np.empty(most, np.float32)
-            found = self._loop(clusters, beliefs, wanted, start, stop, *room, *best)
+            found = self._loop(clusters, beliefs, wanted, int(ordered), start, stop, *room, *best)
             check(found == 0, "opened clusters or wanted labels: one does not exist")
 
         in_slices(part, len(clusters), "following paths")
@@ -117,7 +117,7 @@ class Edges:
 
 @standalone
 def _best_labels(  # noqa: C901 - hot loop
-    labels, scores, add, clusters, beliefs, wanted, start, stop, place, found, values, best_labels, best_scores
+    labels, scores, add, clusters, beliefs, wanted, ordered, start, stop, place, found, values, best_labels, best_scores
 ):  # fmt: skip
     """`place` (labels,) says where a label stands among those found; it is PAD between documents.
 
@@ -133,7 +133,10 @@ def _best_labels(  # noqa: C901 - hot loop
         for label in wanted[document]:
             if label != PAD and place[label] != PAD and values[place[label]] < above_all:
                 values[place[label]] += above_all
-        keep_best(found[:count], values[:count], best_labels[document], best_scores[document])
+        if ordered:
+            keep_best_of_many(found, values, count, best_labels[document], best_scores[document])
+        else:
+            keep_largest_unsorted(found, values, count, best_labels[document], best_scores[document])
         for at in range(min(count, best_labels.shape[1])):
             if best_scores[document, at] >= above_all:
                 best_scores[document, at] -= above_all
