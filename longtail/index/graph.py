@@ -190,18 +190,19 @@ class GraphIndex:
         ways = *self.edges, opened.labels[0], opened.belief[0]
 
         @cache
-        def best() -> tuple[np.ndarray, np.ndarray]:
-            return paths_to(*ways, labels, FEW)
+        def best() -> list[list[tuple[int, float]]]:
+            both = (each.tolist() for each in paths_to(*ways, labels, FEW))
+            return [list(zip(*paths)) for paths in zip(*both)]
+
+        @cache
+        def named(cluster: int) -> np.ndarray:
+            inside = self._named[cluster]
+            return inside[inside != PAD]
 
         def proposed(at: int) -> list[Proposal]:
-            paths = zip(*(each[at].tolist() for each in best()))
-            return [self._proposal(cluster, belief) for cluster, belief in paths if cluster != PAD]
+            return [Proposal(cluster, belief, named(cluster)) for cluster, belief in best()[at] if cluster != PAD]
 
         return proposed
-
-    def _proposal(self, cluster: int, belief: float) -> Proposal:
-        labels = self._named[cluster]
-        return Proposal(cluster, belief, labels[labels != PAD])
 
     @cached_property
     def _named(self) -> np.ndarray:
