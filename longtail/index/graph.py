@@ -24,7 +24,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree, check_indices
-from longtail.kernels.paths import Edges, paths_to
+from longtail.kernels.paths import Edges
 from longtail.kernels.paths import opened as opened_by
 from longtail.kernels.top import top_of_rows
 from longtail.rankers.label_rows import LabelRows
@@ -187,11 +187,11 @@ class GraphIndex:
     ) -> Callable[[int], list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
         opened = self.open(vectors) if opened is None else opened
-        ways = *self.edges, opened.labels[0], opened.belief[0]
+        ways = opened.labels[0], opened.belief[0]
 
         @cache
         def best() -> list[list[tuple[int, float]]]:
-            both = (each.tolist() for each in paths_to(*ways, labels, FEW))
+            both = (each.tolist() for each in self._paths.to(*ways, labels, FEW))
             return [list(zip(*paths)) for paths in zip(*both)]
 
         @cache

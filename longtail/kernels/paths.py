@@ -17,7 +17,6 @@ from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import TILE, Table, logit_room, nothing_found, tile_logits
 from longtail.kernels.threads import in_slices, in_threads
 from longtail.kernels.top import keep_best_of_many, keep_largest_in, keep_largest_unsorted
-from longtail.sparse import frozen
 
 
 def opened(table: Table, documents: np.ndarray, alpha: float, beam: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +89,7 @@ class Edges:
         self.n_labels, self._most = n_labels, min(n_labels, labels.size)
         self._width = labels.shape[1]
         self._arrays = np.ascontiguousarray(labels, np.int32), np.ascontiguousarray(scores, np.float32), int(add)
-        self._loop = _best_labels.bound(*self._arrays)
+        self._loop, self._lead_to = _best_labels.bound(*self._arrays), _lead_to.bound(*self._arrays[:2])
 
     def __reduce__(self) -> tuple:
         labels, scores, add = self._arrays
@@ -113,6 +112,17 @@ class Edges:
 
         in_slices(part, len(clusters), "following paths")
         return best
+
+    def to(
+        self, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, few: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `paths_to`."""
+        check_shape(beliefs, clusters.shape, "beliefs in clusters")
+        check_names(clusters, len(self._arrays[0]), "opened clusters")
+        found = np.full((len(labels), few), PAD, np.int32), np.zeros((len(labels), few), np.float32)
+        opened = np.ascontiguousarray(clusters, np.int32), np.ascontiguousarray(beliefs, np.float32)
+        self._lead_to(*opened, np.ascontiguousarray(labels, np.int32), *found)
+        return found
 
 
 @standalone
@@ -188,13 +198,7 @@ def paths_to(
     `edges` and `scores` are (clusters, any) with PAD behind; `clusters` and `beliefs` (opened,) are those of one
     document.  PAD and 0 where there are fewer; of paths as good, the cluster with the smaller number stands first.
     """
-    check_shape(scores, edges.shape, "scores of edges")
-    check_shape(beliefs, clusters.shape, "beliefs in clusters")
-    check_names(clusters, len(edges), "opened clusters")
-    found = np.full((len(labels), few), PAD, np.int32), np.zeros((len(labels), few), np.float32)
-    opened = frozen(clusters, np.int32), frozen(beliefs, np.float32)
-    _lead_to(frozen(edges, np.int32), frozen(scores, np.float32), *opened, frozen(labels, np.int32), *found)
-    return found
+    return Edges(edges, scores, 0).to(clusters, beliefs, labels, few)
 
 
 @standalone
