@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated
 
 import numpy as np
@@ -49,9 +49,16 @@ class Clusters:
         """Of each label its own cluster, if it is among those that one document opened: the first row of `opened`."""
         clusters, beliefs = opened.labels[0], opened.belief[0]
 
+        @cache
+        def of_all() -> list[tuple[int, bool, float]]:
+            """Of each label its cluster, whether that was opened, and with which belief; together they take less."""
+            own = self.starts.searchsorted(self.places[labels], side="right") - 1
+            alike = clusters == own[:, None]
+            return list(zip(own.tolist(), alike.any(axis=1).tolist(), beliefs[alike.argmax(axis=1)].tolist()))
+
         def proposed(at: int) -> list[Proposal]:
-            own = int(self.starts.searchsorted(self.places[labels[at]], side="right")) - 1
-            return [Proposal(own, belief, self[own][:NAMED]) for belief in beliefs[clusters == own][:1].tolist()]
+            own, opens, belief = of_all()[at]
+            return [Proposal(own, belief, self[own][:NAMED])] if opens else []
 
         return proposed
 

@@ -24,7 +24,7 @@ from longtail.corpus import PAD
 from longtail.errors import ConfigError
 from longtail.index.clusters import Clusters
 from longtail.invariants import Array, Number, Unsound, agree, check_indices
-from longtail.kernels.paths import Edges, paths_to
+from longtail.kernels.paths import Edges
 from longtail.kernels.paths import opened as opened_by
 from longtail.kernels.top import top_of_rows
 from longtail.rankers.label_rows import LabelRows
@@ -187,21 +187,22 @@ class GraphIndex:
     ) -> Callable[[int], list[Proposal]]:
         """Of each label the opened clusters that lead one document to it, by the belief in the path, ŝ_c · ŝ_c,l."""
         opened = self.open(vectors) if opened is None else opened
-        ways = *self.edges, opened.labels[0], opened.belief[0]
+        ways = opened.labels[0], opened.belief[0]
 
         @cache
-        def best() -> tuple[np.ndarray, np.ndarray]:
-            return paths_to(*ways, labels, FEW)
+        def best() -> list[list[tuple[int, float]]]:
+            both = (each.tolist() for each in self._paths.to(*ways, labels, FEW))
+            return [list(zip(*paths)) for paths in zip(*both)]
+
+        @cache
+        def named(cluster: int) -> np.ndarray:
+            inside = self._named[cluster]
+            return inside[inside != PAD]
 
         def proposed(at: int) -> list[Proposal]:
-            paths = zip(*(each[at].tolist() for each in best()))
-            return [self._proposal(cluster, belief) for cluster, belief in paths if cluster != PAD]
+            return [Proposal(cluster, belief, named(cluster)) for cluster, belief in best()[at] if cluster != PAD]
 
         return proposed
-
-    def _proposal(self, cluster: int, belief: float) -> Proposal:
-        labels = self._named[cluster]
-        return Proposal(cluster, belief, labels[labels != PAD])
 
     @cached_property
     def _named(self) -> np.ndarray:
@@ -226,22 +227,22 @@ class GraphIndex:
         return _pads_last(np.hstack([labels, self.added.labels]), np.hstack([scores, firm]))
 
     def near(self, vectors: np.ndarray, clusters: int, labels: int) -> tuple[np.ndarray, Shortlist]:
-        """The clusters that vectors open first, and about what `find` finds in these alone, in less time.
+        """The clusters that vectors open first, and about what `find` finds in these alone, in any order.
 
-        Beliefs are shares of the clusters opened, and not of all.
+        That takes less time.  Beliefs are shares of the clusters opened, and not of all.
         """
         opened = self.clusters.top(vectors, min(clusters, len(self.clusters))).labels
         logits = self.clusters.logits(vectors, opened)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
         beliefs = np.minimum(1, np.float32(self.alpha) * shares / shares.sum(axis=1, keepdims=True))
-        return opened, Shortlist(*self._paths.best(opened, beliefs, min(labels, self.n_labels)))
+        return opened, Shortlist(*self._paths.best(opened, beliefs, min(labels, self.n_labels), ordered=False))
 
     def with_labels(self, opened: np.ndarray) -> GraphIndex:
         """With more labels, each hanging on the clusters that its vector opens first, (labels, any).
 
         An edge is as firm as the firmest of a trained label is on average.
         """
-        firm, where = np.log(self._firmness()), opened[:, :EDGES_ADDED]
+        firm, where = np.log(self._firmness), opened[:, :EDGES_ADDED]
         new = np.repeat(np.arange(self.n_labels, self.n_labels + len(opened), dtype=np.int32), where.shape[1])
         edges = _by_cluster(where.ravel(), new, len(self.clusters))
         before = np.empty((len(edges), 0), np.int32) if self.added is None else self.added.labels
@@ -252,8 +253,9 @@ class GraphIndex:
         shortlist = self.shortlist + (len(opened) if self.shortlist >= self.n_labels else 0)
         return replace(self, added=added, shortlist=shortlist, n_labels=self.n_labels + len(opened))
 
+    @cached_property
     def _firmness(self) -> float:
-        """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere."""
+        """ŝ_c,l of a label's firmest edge, the mean over all labels that hang somewhere; never stored."""
         scores, inside = self.graph.scores(self.beta), self.graph.labels != PAD
         best = np.zeros(self.n_labels, np.float32)
         np.maximum.at(best, self.graph.labels[inside].astype(np.intp), scores[inside])  # of these types it is fast

@@ -16,8 +16,7 @@ from longtail.kernels.compiled import compiled
 from longtail.kernels.standalone import standalone
 from longtail.kernels.tables import TILE, Table, logit_room, nothing_found, tile_logits
 from longtail.kernels.threads import in_slices, in_threads
-from longtail.kernels.top import keep_best, keep_largest_in
-from longtail.sparse import frozen
+from longtail.kernels.top import keep_best_of_many, keep_largest_in, keep_largest_unsorted
 
 
 def opened(table: Table, documents: np.ndarray, alpha: float, beam: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,16 +89,16 @@ class Edges:
         self.n_labels, self._most = n_labels, min(n_labels, labels.size)
         self._width = labels.shape[1]
         self._arrays = np.ascontiguousarray(labels, np.int32), np.ascontiguousarray(scores, np.float32), int(add)
-        self._loop = _best_labels.bound(*self._arrays)
+        self._loop, self._lead_to = _best_labels.bound(*self._arrays), _lead_to.bound(*self._arrays[:2])
 
     def __reduce__(self) -> tuple:
         labels, scores, add = self._arrays
         return Edges, (labels, scores, self.n_labels, bool(add))
 
     def best(
-        self, clusters: np.ndarray, beliefs: np.ndarray, k: int, wanted: np.ndarray | None = None
+        self, clusters: np.ndarray, beliefs: np.ndarray, k: int, wanted: np.ndarray | None = None, ordered: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `best_labels`."""
+        """As `best_labels`; unless `ordered` in any order, in half the time where k is hundreds."""
         wanted = np.empty((len(clusters), 0), np.int32) if wanted is None else np.ascontiguousarray(wanted, np.int32)
         clusters, beliefs = np.ascontiguousarray(clusters, np.int32), np.ascontiguousarray(beliefs, np.float32)
         check_shape(wanted, (len(clusters), wanted.shape[1]), "wanted labels")
@@ -108,16 +107,27 @@ class Edges:
 
         def part(start: int, stop: int) -> None:
             room = nowhere(self.n_labels), np.empty(most, np.int32), np.empty(most, np.float32)
-            found = self._loop(clusters, beliefs, wanted, start, stop, *room, *best)
+            found = self._loop(clusters, beliefs, wanted, int(ordered), start, stop, *room, *best)
             check(found == 0, "opened clusters or wanted labels: one does not exist")
 
         in_slices(part, len(clusters), "following paths")
         return best
 
+    def to(
+        self, clusters: np.ndarray, beliefs: np.ndarray, labels: np.ndarray, few: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `paths_to`."""
+        check_shape(beliefs, clusters.shape, "beliefs in clusters")
+        check_names(clusters, len(self._arrays[0]), "opened clusters")
+        found = np.full((len(labels), few), PAD, np.int32), np.zeros((len(labels), few), np.float32)
+        opened = np.ascontiguousarray(clusters, np.int32), np.ascontiguousarray(beliefs, np.float32)
+        self._lead_to(*opened, np.ascontiguousarray(labels, np.int32), *found)
+        return found
+
 
 @standalone
 def _best_labels(  # noqa: C901 - hot loop
-    labels, scores, add, clusters, beliefs, wanted, start, stop, place, found, values, best_labels, best_scores
+    labels, scores, add, clusters, beliefs, wanted, ordered, start, stop, place, found, values, best_labels, best_scores
 ):  # fmt: skip
     """`place` (labels,) says where a label stands among those found; it is PAD between documents.
 
@@ -133,7 +143,10 @@ def _best_labels(  # noqa: C901 - hot loop
         for label in wanted[document]:
             if label != PAD and place[label] != PAD and values[place[label]] < above_all:
                 values[place[label]] += above_all
-        keep_best(found[:count], values[:count], best_labels[document], best_scores[document])
+        if ordered:
+            keep_best_of_many(found, values, count, best_labels[document], best_scores[document])
+        else:
+            keep_largest_unsorted(found, values, count, best_labels[document], best_scores[document])
         for at in range(min(count, best_labels.shape[1])):
             if best_scores[document, at] >= above_all:
                 best_scores[document, at] -= above_all
@@ -185,13 +198,7 @@ def paths_to(
     `edges` and `scores` are (clusters, any) with PAD behind; `clusters` and `beliefs` (opened,) are those of one
     document.  PAD and 0 where there are fewer; of paths as good, the cluster with the smaller number stands first.
     """
-    check_shape(scores, edges.shape, "scores of edges")
-    check_shape(beliefs, clusters.shape, "beliefs in clusters")
-    check_names(clusters, len(edges), "opened clusters")
-    found = np.full((len(labels), few), PAD, np.int32), np.zeros((len(labels), few), np.float32)
-    opened = frozen(clusters, np.int32), frozen(beliefs, np.float32)
-    _lead_to(frozen(edges, np.int32), frozen(scores, np.float32), *opened, frozen(labels, np.int32), *found)
-    return found
+    return Edges(edges, scores, 0).to(clusters, beliefs, labels, few)
 
 
 @standalone

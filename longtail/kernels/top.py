@@ -119,6 +119,15 @@ def keep_largest_unsorted(places, values, count, best_places, best_values):  # t
 
 
 @compiled
+def keep_best_of_many(labels, scores, count, best_labels, best_scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """`keep_best` of the first `count` labels, in any order, which change theirs: only the best are put in order."""
+    wanted = min(len(best_labels), count)
+    put_largest_first(labels, scores, count, wanted)
+    among = wanted if are_parted(scores, count, wanted) else count  # ties stand by their labels
+    keep_best(labels[:among], scores[:among], best_labels, best_scores)
+
+
+@compiled
 def gather_largest(scores, wanted, slack, places, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Few scores, with their places, among which the `wanted` largest are; how many they are.
 

@@ -19,7 +19,7 @@ from longtail.data.own_labels import OwnLabels
 from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
 from longtail.new_label import NewLabel
-from longtail.predict.labels import MoreLabels, all_ids, ids_of
+from longtail.predict.labels import MoreLabels, ids_of, known_ids
 from longtail.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _extensible(model: Predictor, what: str) -> Extends:
 
 
 def _refuse_known(model: Predictor, labels: Sequence[NewLabel]) -> None:
-    known, seen = set(all_ids(model.labels)), set[str]()
+    known, seen = known_ids(model.labels, [label.id for label in labels]), set[str]()
     for label in labels:
         if label.id in known:
             raise CorpusError(

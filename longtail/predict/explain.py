@@ -6,11 +6,12 @@ of which has a method `reasons(documents, labels)`; docs/prediction.md says what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from itertools import repeat
 from math import isfinite
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,8 @@ class Reason:
         """Words or clusters that were not made yet."""
         if name not in ("words", "clusters") or "_source" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        made = vars(self)[name] = getattr(self._source, name)(self._at)
+        rows = getattr(self._source, name)(self._at)
+        made = vars(self)[name] = list(map(_word, rows)) if name == "words" else [Opened(*row) for row in rows]
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,15 +89,25 @@ class Reason:
         # By hand: `asdict` copies every number, which takes longer than finding it.
         words = [
             {"text": text, "start": start, "stop": stop, "contribution": value}
-            for text, start, stop, value in self.words
+            for text, start, stop, value in self._rows("words")
         ]
-        parts = {"words": words} | {
-            name: [dict(vars(part)) for part in getattr(self, name)] for name in ("clusters", "documents")
-        }
-        return self.suggestion._asdict() | {name: getattr(self, name) for name in PLAIN} | parts
+        clusters = [
+            {"cluster": cluster, "belief": belief, "labels": names} for cluster, belief, names in self._rows("clusters")
+        ]
+        documents = [dict(vars(document)) for document in self.documents]
+        return dict(zip(NAMES, (*self.suggestion, *_plain(vars(self)), words, clusters, documents)))
+
+    def _rows(self, name: str) -> Iterable[tuple]:
+        """Words or clusters as tuples of their fields, from the source where they were not made yet."""
+        known = vars(self)
+        if name not in known:
+            return getattr(known["_source"], name)(known["_at"])
+        return known[name] if name == "words" else [tuple(vars(opened).values()) for opened in known[name]]
 
 
 PLAIN = ("probability", "count", "logit", "bias", "approximate")
+NAMES = (*Suggestion._fields, *PLAIN, "words", "clusters", "documents")
+_plain = itemgetter(*PLAIN)
 
 
 @dataclass(frozen=True)
@@ -165,24 +177,28 @@ def reasons_of(model: Predictor, documents: Documents, labels: np.ndarray) -> Re
 
 
 class _Source:
-    """The words and clusters of the label at a place, made of the model's numbers."""
+    """The words and clusters of the label at a place, as tuples, made of the model's numbers."""
 
     def __init__(self, text: str, labels: Sequence[Label], found: Reasons):
         self._text, self._labels, self._found = text, labels, found
 
-    def words(self, at: int) -> list[Word]:
-        """What each word of the text adds to the label's logit."""
-        return list(map(_word, zip(*self._places, self._found.words.values[at].tolist())))
+    def words(self, at: int) -> Iterable[tuple]:
+        """The fields of each Word: what it adds to the label's logit."""
+        return zip(*self._places, self._values[at])
+
+    @cached_property
+    def _values(self) -> list[list[float]]:
+        return self._found.words.values.tolist()
 
     @cached_property
     def _places(self) -> tuple[list[str], list[int], list[int]]:
         starts, stops = self._found.words.starts.tolist(), self._found.words.stops.tolist()
         return [self._text[start:stop] for start, stop in zip(starts, stops)], starts, stops
 
-    def clusters(self, at: int) -> list[Opened]:
-        """The clusters that proposed it, with names of labels inside."""
+    def clusters(self, at: int) -> list[tuple[int, float, list[str]]]:
+        """The fields of each Opened: the clusters that proposed the label, with names of labels inside."""
         return [
-            Opened(cluster, belief, [self._labels[label].name for label in labels.tolist()])
+            (cluster, belief, [self._labels[label].name for label in labels.tolist()])
             for cluster, belief, labels in self._found.proposals(at)
         ]
 

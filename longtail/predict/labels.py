@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,11 @@ class LabelFile(Sequence[Label]):
         lines = self._all_lines()
         ids = _cut_out(lines) or _parsed_together(lines)
         return ids if len(ids) == len(self) else [label.id for label in self]  # which says where a bad line is
+
+    @cached_property
+    def id_set(self) -> frozenset[str]:
+        """The ids of all labels, to look some up; made when first asked for, as labels are added."""
+        return frozenset(self.all_ids())
 
     def _all_lines(self) -> bytes:
         return self._lines.all() if isinstance(self._lines, PackedLines) else self._lines.data.tobytes()
@@ -125,6 +131,13 @@ def all_ids(labels: Sequence[Label]) -> list[str]:
     if isinstance(labels, LabelFile):
         return labels.all_ids()
     return list(labels.ids) if isinstance(labels, LabelSet) else [label.id for label in labels]
+
+
+def known_ids(labels: Sequence[Label], ids: Collection[str]) -> set[str]:
+    """Those of the ids that a label has; of a file, all of its ids are read only the first time."""
+    if isinstance(labels, MoreLabels):
+        return known_ids(labels.first, ids) | known_ids(labels.more, ids)
+    return set(ids).intersection(labels.id_set if isinstance(labels, LabelFile) else all_ids(labels))
 
 
 def write_labels(directory: Path, labels: Sequence[Label], many: int = MANY) -> None:

@@ -144,8 +144,9 @@ class LabelRows:
         at = labels if self.clusters is None else self.clusters.places[labels]
         return as_floats(self.rows[at], None if self.scales is None else self.scales[at]), self.biases[at]
 
-    def sum(self) -> np.ndarray:
-        """The sum of all rows, (dim,) float32."""
+    @cached_property
+    def total(self) -> np.ndarray:
+        """The sum of all rows, (dim,) float32; made when first asked for, and never stored."""
         if self.scales is None:
             return self.rows.sum(axis=0, dtype=np.float32)
         # A few rows at a time: as floats all of them are four times as large, and in no cache.

@@ -36,7 +36,7 @@ LOWERED = np.float32(1.5)  # c; `python -m benchmarks.new_labels --choose` compa
 def unseen_rows(trained: LabelRows, texts: Summary, neighbours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows (labels, dim) and biases (labels,) of new labels; `neighbours` (labels, any) are near ones, or PAD."""
     taught = trained.biases > SILENT
-    mean_row = trained.sum() / max(1, int(taught.sum()))  # rows of removed labels are 0
+    mean_row = trained.total / max(1, int(taught.sum()))  # rows of removed labels are 0
     bias = np.float32(np.median(trained.biases[taught])) if taught.any() else SILENT
     usual = texts.known.mean(axis=0)
     own = _beside(texts.means, usual)
@@ -71,7 +71,9 @@ def _neighbourhood(trained: LabelRows, labels: np.ndarray, mean_row: np.ndarray)
     """w̃ − w̄ of each row of labels, (rows, dim); 0 where there are none."""
     inside = (labels != PAD)[:, :, None]
     rows = trained.of(np.maximum(labels, 0).ravel())[0].reshape(*labels.shape, -1)
-    return ((rows - mean_row) * inside).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
+    rows -= mean_row  # they are a copy, and there are many
+    rows *= inside
+    return rows.sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -576,7 +576,7 @@ PLUMBING = {
 }  # modules without a loop of their own
 FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
     "as_float", "find_slot", "in_integers", "keep_best", "keep_one", "put_in_order", "keep_largest_in",
-    "gather_largest",
+    "gather_largest", "keep_best_of_many",
     "put_largest_first", "add_up", "picked_products", "to_integers", "most_codes", "errors", "find_possible",
     "member_logits", "nothing_found", "logit_room", "code_room", "sketch_of", "product", "run_products", "sides",
     "sigmoid",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail.corpus import PAD
-from longtail.kernels.paths import best_labels, log_belief_gradients, log_beliefs, opened, paths_to
+from longtail.kernels.paths import Edges, best_labels, log_belief_gradients, log_beliefs, opened, paths_to
 from longtail.kernels.tables import Table
 
 
@@ -51,6 +51,23 @@ def test_best_labels_are_those_found_by_writing_all_paths_down(k: int, n_wanted:
         count = len(expected)
         assert found[at, :count].tolist() == [label for label, _ in expected] and (found[at, count:] == PAD).all()
         np.testing.assert_allclose(values[at, :count], [min(1, score) for _, score in expected], atol=1e-6)
+
+
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("k", [1, 4, 40])
+def test_where_many_paths_are_alike_the_smaller_labels_are_best_in_order_or_not(k: int, add: bool):
+    rng = np.random.default_rng(k)
+    clusters, beliefs, labels, scores = walks(rng)
+    beliefs, scores = (rng.choice([0.125, 0.25], of.shape).astype(np.float32) for of in (beliefs, scores))
+    edges = Edges(labels, scores, 12, add)
+    found, values = edges.best(clusters, beliefs, k)
+    for at, row in enumerate(beliefs_plainly(clusters, beliefs, labels, scores, add)):
+        expected = sorted(row.items(), key=lambda item: (-item[1], item[0]))[:k]
+        assert list(zip(found[at].tolist(), values[at].tolist()))[: len(expected)] == expected
+    some, unsorted = edges.best(clusters, beliefs, k, ordered=False)
+    pairs = (zip(names.tolist(), them.tolist()) for names, them in zip((*found, *some), (*values, *unsorted)))
+    both = [sorted(each) for each in pairs]
+    assert both[:9] == both[9:]
 
 
 @pytest.mark.parametrize("add", [False, True])

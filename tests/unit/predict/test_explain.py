@@ -275,6 +275,15 @@ def test_a_transformer_is_explained_by_gradients_and_says_that_this_is_approxima
 # -- the value, and what is refused ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["linear", "decaf", "elias"])
+def test_to_json_is_what_the_words_and_clusters_are_whether_they_were_read_before_or_not(name: str):
+    unread, read = (trained(name).explain(TEXT, 3) for _ in range(2))
+    for plain, reason in zip(unread.to_json()["labels"], read.labels):
+        assert plain["words"] == [one._asdict() for one in reason.words] != []
+        assert plain["clusters"] == [dataclasses.asdict(one) for one in reason.clusters] != []
+    assert read.to_json() == unread.to_json()
+
+
 def test_to_json_has_the_agreed_fields():
     found = trained("decaf").explain(TEXT, k=1)
     written = json.loads(json.dumps(found.to_json()))

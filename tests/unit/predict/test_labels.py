@@ -11,7 +11,7 @@ import pytest
 
 from longtail.corpus import Label, LabelSet
 from longtail.errors import ModelError
-from longtail.predict.labels import LabelFile, ids_of, label_digest, write_labels
+from longtail.predict.labels import LabelFile, MoreLabels, ids_of, known_ids, label_digest, write_labels
 from longtail.predict.packed_labels import LINES
 
 SOME = [Label("1", "été\nno"), Label("2", "", "text"), Label("\u2028", "x"), *(Label(f"L{at}", "") for at in range(40))]
@@ -42,6 +42,14 @@ def test_ids_of_any_characters_are_found(many: int, id: str, tmp_path: Path):
     labels = [Label("first", "x"), Label(id, 'a "name"', '{"id": "no"}'), Label("last", "\n")]
     write_labels(tmp_path, labels, many)
     assert ids_of(LabelFile(tmp_path)) == {"first": 0, id: 1, "last": 2}
+
+
+def test_known_ids_are_looked_up_in_a_file_that_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_labels(tmp_path, SOME)
+    grown = MoreLabels(MoreLabels(LabelFile(tmp_path), [Label("new", "x")]), [Label("newer", "x")])
+    assert known_ids(grown, ["1", "newer", "nobody"]) == {"1", "newer"}
+    monkeypatch.setattr(LabelFile, "all_ids", None)
+    assert known_ids(grown, ["L39", "L40", "new", "nobody"]) == {"L39", "new"}
 
 
 def test_ids_in_lines_of_another_writer_are_found_and_a_bad_line_is_named(tmp_path: Path):

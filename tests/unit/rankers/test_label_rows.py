@@ -66,7 +66,7 @@ def test_the_sum_is_that_of_all_rows(precision: str):
     many = np.random.default_rng(0).standard_normal((1100, 3), np.float32)  # more than are added up at once
     numbers, scales = stored_as(precision, many)
     rows = LabelRows(numbers, np.zeros(1100, np.float32), scales=scales)
-    np.testing.assert_allclose(rows.sum(), as_floats(numbers, scales).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(rows.total, as_floats(numbers, scales).sum(axis=0), rtol=1e-4)
 
 
 def test_the_top_is_sorted_by_score(rows: LabelRows, vectors: np.ndarray):
