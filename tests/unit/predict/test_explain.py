@@ -275,7 +275,7 @@ def test_a_transformer_is_explained_by_gradients_and_says_that_this_is_approxima
 # -- the value, and what is refused ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["linear", "decaf", "elias"])
+@pytest.mark.parametrize("name", ["linear of two deep trees", "decaf", "elias"])
 def test_to_json_is_what_the_words_and_clusters_are_whether_they_were_read_before_or_not(name: str):
     unread, read = (trained(name).explain(TEXT, 3) for _ in range(2))
     for plain, reason in zip(unread.to_json()["labels"], read.labels):
