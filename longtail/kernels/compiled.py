@@ -13,11 +13,14 @@ before it knows whether anything will be compiled.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 
 def compiled(function=None, **options):  # noqa: ANN003
@@ -45,6 +48,7 @@ class Kernel:
         dispatcher = njit(nogil=True, **self.options)(self.function)
         try:
             getattr(dispatcher, "enable_caching", _nothing)()  # a plain function has none, under NUMBA_DISABLE_JIT
+            _keep_by_all_sources(dispatcher)
         except RuntimeError:  # numba's, "no locator available": there is nowhere to write
             notice.kept = False
         return dispatcher
@@ -85,6 +89,20 @@ class Later:
 
 def _nothing() -> None:
     """There is no cache."""
+
+
+def _keep_by_all_sources(dispatcher):
+    """What is kept is of all our loops: numba asks for changes of one file, and a loop holds the code of others."""
+    kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(kept, "_source_stamp"):
+        kept._source_stamp = _sources()
+
+
+@cache
+def _sources():
+    """Names, times and sizes of the files that hold loops."""
+    files = [(each.name, each.stat()) for each in os.scandir(Path(__file__).parent) if each.name.endswith(".py")]
+    return tuple(sorted((name, about.st_mtime_ns, about.st_size) for name, about in files))
 
 
 _listening = False

@@ -568,8 +568,7 @@ def test_what_would_lead_out_of_an_array_is_refused(case: str):
 PLUMBING = {
     "borders",
     "compiled",
-    "csr",
-    "notice",
+    "matmul_code",
     "standalone",
     "threads",
     "vector_code",
@@ -585,7 +584,7 @@ FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
     "no_tree", "complain",  # of Reranker, which has too
     "locate", "room_for", "spread_out", "locate_and_spread",  # features/locating.py and features/spans.py check first
     "walk_up", "explain_text",  # methods/linear/explaining.py, whose bags and labels are the model's own
-    "packed", "block_products", "dense", "read", "through_layer",  # encoders/forward.py checks weights and tokens first
+    "packed", "block_products", "dense", "read", "through_layer", "pool",  # encoders/forward.py checks what they read
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",
 }  # fmt: skip

@@ -35,11 +35,11 @@ def read_only_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def asked(package: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def asked(package: Path, code: str = TRAIN_AND_ASK, **variables: str) -> subprocess.CompletedProcess[str]:
     nowhere = {"HOME": "/dev/null/home", "XDG_CACHE_HOME": "/dev/null/cache", "PYTHONPATH": str(package)}
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment = kept | nowhere | variables
-    command = [sys.executable, "-c", TRAIN_AND_ASK]
+    command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, cwd=package, capture_output=True, text=True)
 
 
@@ -54,6 +54,25 @@ def test_what_is_compiled_goes_to_the_directory_that_is_named(read_only_copy: Pa
     assert first.stdout == second.stdout == "sea\n", first.stderr
     assert any(tmp_path.rglob("*.nbc"))
     assert KEPT in first.stderr and "compiling" not in second.stderr
+
+
+ASK_OUTER = "from longtail.kernels.outer import outer; print(outer(1))"
+
+
+def test_a_loop_is_compiled_anew_when_a_loop_that_it_calls_has_changed_in_another_file(tmp_path: Path):
+    """As after an upgrade: numba alone looks at the file of the outer loop, and would answer by the old inner one."""
+    shutil.copytree(PACKAGE, tmp_path / "longtail", ignore=shutil.ignore_patterns("__pycache__", "demo"))
+    kernels = tmp_path / "longtail" / "kernels"
+    head = "from longtail.kernels.compiled import compiled\n"
+    inner = head + "@compiled\ndef inner(x):\n    return x + {}\n"
+    (kernels / "outer.py").write_text(
+        f"{head}from longtail.kernels.inner import inner\n@compiled\ndef outer(x):\n    return inner(x)\n"
+    )
+    for added in (1, 20):
+        (kernels / "inner.py").write_text(inner.format(added))
+        for _ in range(2):  # compiled, then read from the cache
+            ended = asked(tmp_path, ASK_OUTER)
+            assert ended.stdout.split() == [str(1 + added)], ended.stderr
 
 
 @compiled
