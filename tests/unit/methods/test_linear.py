@@ -13,8 +13,7 @@ from longtail.errors import ConfigError, CorpusError
 from longtail.features.described import Described
 from longtail.index.clusters import Tree
 from longtail.invariants import Unsound
-from longtail.methods import linear
-from longtail.methods.linear import Config, fit, need
+from longtail.methods.linear import Config, fit, need, stages
 from longtail.methods.linear.model import BIAS, LENGTH, Linear, reach
 from longtail.new_label import NewLabel
 from longtail.sparse import rows_of
@@ -62,7 +61,7 @@ def test_labels_hang_under_clusters_and_classifiers_are_sparse(model: Linear):
 
 
 def test_a_killed_run_goes_on_to_the_same_model(planted: Splits, model: Linear, tmp_path: Path, monkeypatch):
-    reached = linear.nodes_reached
+    reached = stages.nodes_reached
 
     def killed(tree: Tree, levels: list, *rest: object) -> sp.csr_array:
         if levels:
@@ -70,7 +69,7 @@ def test_a_killed_run_goes_on_to_the_same_model(planted: Splits, model: Linear, 
         return reached(tree, levels, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(linear, "nodes_reached", killed)
+        patch.setattr(stages, "nodes_reached", killed)
         with pytest.raises(KeyboardInterrupt):
             trained(planted.train, tmp_path)
     assert (tmp_path / "stages" / "tree-1-level-1").is_dir()
@@ -107,7 +106,7 @@ def test_labels_without_documents_hang_nowhere(planted: Splits, tmp_path: Path):
     labels = planted.train.labels.toarray()
     labels[:, [3, 8]] = 0
     features = sp.csr_array(planted.train.labels.astype(np.float32))
-    tree = linear.grow_tree(features, sp.csr_array(labels), 5, 4, [0])
+    tree = stages.grow_tree(features, sp.csr_array(labels), 5, 4, [0])
     assert set(range(planted.train.n_labels)) - set(tree.labels.tolist()) == {3, 8}
 
 
