@@ -21,7 +21,7 @@ from longtail.index.clusters import Clusters
 from longtail.index.partition import cluster_targets, in_cluster_order, recall_at
 from longtail.methods.decaf.learn import Data, Meetings, Network, cluster_by_vectors, cluster_by_words, started
 from longtail.methods.decaf.model import Instance, Scorer
-from longtail.methods.decaf.settings import VARIANTS, Config
+from longtail.methods.decaf.settings import RANKER, VARIANTS, Config
 from longtail.methods.decaf.stages import shortlists
 from longtail.rankers.label_rows import LabelRows
 from longtail.rankers.learn.label_rows import LearningRows
@@ -132,7 +132,7 @@ def one_label(parts: str, frozen: bool = False) -> Network:
     """One token (1, −1), of the length a start has, and one label whose text has it twice."""
     data = data_of([[1]], [[1]], [[2]], [[1, -1]])
     config = Config()
-    return started(data, meetings_of(data, 1), data.source.first, parts, config.ranker, config, frozen)
+    return started(data, meetings_of(data, 1), data.source.first, parts, config.dropout_of(RANKER), config, frozen)
 
 
 # -- clusters ------------------------------------------------------------------------------------------------------

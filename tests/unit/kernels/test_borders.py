@@ -584,7 +584,8 @@ FOR_OTHER_KERNELS = {  # called by compiled code alone, or before it
     "no_tree", "complain",  # of Reranker, which has too
     "locate", "room_for", "spread_out", "locate_and_spread",  # features/locating.py and features/spans.py check first
     "walk_up", "explain_text",  # methods/linear/explaining.py, whose bags and labels are the model's own
-    "packed", "block_products", "dense", "read", "through_layer", "pool",  # encoders/forward.py checks what they read
+    "packed", "in_one_run", "block_products", "dense",  # encoders/forward.py checks weights
+    "read", "through_layer", "pool",  # and tokens
     "count_pieces", "count_token", "count_words", "credibility", "descend", "forget", "open_level", "read_row",
     "write_row",
 }  # fmt: skip
