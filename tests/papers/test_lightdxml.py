@@ -394,13 +394,17 @@ TRAININGS = [(Run, "train", after) for after in (1, 3, 5, 6)]
 STEPS = [(loop.Training, "learn", after) for after in (2, 17, 30)]
 
 
+@pytest.fixture(scope="module")
+def whole(planted: Splits) -> Ranking:
+    return answered(planted.train, planted.test.documents)
+
+
 @pytest.mark.parametrize(("place", "name", "after"), STAGES + TRAININGS + STEPS)
 def test_a_killed_training_ends_as_one_that_was_not(
-    place: type, name: str, after: int, planted: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: type, name: str, after: int, planted: Splits, whole: Ranking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
         broken.setattr(place, name, stopping(getattr(place, name), after))
         answered(planted.train, planted.test.documents, tmp_path)
     resumed = answered(planted.train, planted.test.documents, tmp_path)
-    whole = answered(planted.train, planted.test.documents)
     assert np.array_equal(resumed.labels, whole.labels) and np.array_equal(resumed.scores, whole.scores)
